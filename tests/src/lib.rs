@@ -1,0 +1,1 @@
+//! Shared pieces of the test package: real devices with known I/O, and the built binary.

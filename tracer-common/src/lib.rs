@@ -1,0 +1,341 @@
+//! What crosses the border between the kernel half and the user half of zvoltrace.
+//!
+//! Owns the layout of every map value and ring record, the names of maps, programs and
+//! globals, and the limits that both halves must agree on. It holds no logic of either half,
+//! needs no allocator, and builds for the BPF target as well as for the host.
+#![no_std]
+
+use core::mem::{align_of, offset_of, size_of};
+
+pub mod names;
+
+/// Operation in the low eight bits of `bi_opf` and `cmd_flags` (`include/linux/blk_types.h`,
+/// the same from 4.18 to 7.3).
+pub mod op {
+    /// Mask of the operation bits.
+    pub const MASK: u32 = 0xff;
+    /// `REQ_OP_READ`.
+    pub const READ: u32 = 0;
+    /// `REQ_OP_WRITE`.
+    pub const WRITE: u32 = 1;
+    /// `REQ_OP_FLUSH`: only the block layer's own flush request carries it, never a bio.
+    pub const FLUSH: u32 = 2;
+    /// `REQ_OP_DISCARD`.
+    pub const DISCARD: u32 = 3;
+    /// `REQ_OP_SECURE_ERASE`.
+    pub const SECURE_ERASE: u32 = 5;
+    /// `REQ_OP_WRITE_ZEROES`.
+    pub const WRITE_ZEROES: u32 = 9;
+}
+
+/// Flag bits of `bi_opf` and `cmd_flags` that keep their place from 4.18 to 7.3. Bits from 22
+/// up move between kernels and are never decoded.
+pub mod flag {
+    /// `REQ_SYNC`: a submitter's hint, not durability.
+    pub const SYNC: u32 = 1 << 11;
+    /// `REQ_META`.
+    pub const META: u32 = 1 << 12;
+    /// `REQ_PRIO`.
+    pub const PRIO: u32 = 1 << 13;
+    /// `REQ_NOMERGE`.
+    pub const NOMERGE: u32 = 1 << 14;
+    /// `REQ_IDLE`: direct I/O carries it, writeback does not.
+    pub const IDLE: u32 = 1 << 15;
+    /// `REQ_INTEGRITY`.
+    pub const INTEGRITY: u32 = 1 << 16;
+    /// `REQ_FUA`: the write itself is durable when it completes.
+    pub const FUA: u32 = 1 << 17;
+    /// `REQ_PREFLUSH`: what completed before is made durable first.
+    pub const PREFLUSH: u32 = 1 << 18;
+    /// `REQ_RAHEAD`.
+    pub const RAHEAD: u32 = 1 << 19;
+    /// `REQ_BACKGROUND`.
+    pub const BACKGROUND: u32 = 1 << 20;
+    /// `REQ_NOWAIT`.
+    pub const NOWAIT: u32 = 1 << 21;
+    /// Every bit above: what is kept of `bi_opf` beside the operation.
+    pub const KNOWN: u32 = 0x003f_f800;
+}
+
+/// Length of a command name in the kernel (`TASK_COMM_LEN`), the closing NUL included.
+pub const COMM_LEN: usize = 16;
+
+/// Most disks that can be traced at once. Bounds the filter table (its load factor stays under
+/// one eighth) and the counters; what does not fit is named in the report.
+pub const MAX_DISKS: u32 = 8192;
+
+/// Slots of the disk filter, a power of two.
+pub const FILTER_SLOTS: u32 = 65_536;
+/// Slots that are probed for one disk: the filter's user half places a disk in the first free
+/// slot of its bucket and refuses it when the bucket is full.
+pub const FILTER_WAYS: u32 = 4;
+
+/// I/Os that can be in flight at once, a power of two; what does not fit is counted.
+pub const INFLIGHT_SLOTS: u32 = 65_536;
+/// Slots of one bucket of the in-flight table.
+pub const INFLIGHT_WAYS: u32 = 4;
+/// Buckets of the in-flight table.
+pub const INFLIGHT_BUCKETS: u32 = INFLIGHT_SLOTS / INFLIGHT_WAYS;
+
+/// Knuth's multiplicative constant, 2^64 / phi.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// First slot of the filter bucket of a disk.
+#[inline(always)]
+#[must_use]
+pub const fn filter_bucket(major: u32, minor: u32) -> u32 {
+    let key = ((major as u64) << 32) | minor as u64;
+    let bits = FILTER_SLOTS.trailing_zeros() - FILTER_WAYS.trailing_zeros();
+    ((key.wrapping_mul(GOLDEN) >> (64 - bits)) as u32) * FILTER_WAYS
+}
+
+/// Bucket of the in-flight table for a bio's or request's address.
+#[inline(always)]
+#[must_use]
+pub const fn inflight_bucket(address: u64) -> u32 {
+    (address.wrapping_mul(GOLDEN) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
+}
+
+/// Class of an I/O for the exact counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum OpClass {
+    /// Reads.
+    Read = 0,
+    /// Writes that carry data.
+    Write = 1,
+    /// Discards and secure erases.
+    Discard = 2,
+    /// Bare flushes: a write without data and with `PREFLUSH`.
+    Flush = 3,
+    /// Everything else (write zeroes, zone operations, an operation not known).
+    Other = 4,
+}
+
+impl OpClass {
+    /// Every class, in the order of the counters.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Write,
+        Self::Discard,
+        Self::Flush,
+        Self::Other,
+    ];
+
+    /// The class of an I/O from its `bi_opf` or `cmd_flags` and its size in bytes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(opf: u32, bytes: u32) -> Self {
+        match opf & op::MASK {
+            op::READ => Self::Read,
+            op::WRITE if bytes == 0 => Self::Flush,
+            op::WRITE => Self::Write,
+            op::FLUSH => Self::Flush,
+            op::DISCARD | op::SECURE_ERASE => Self::Discard,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// One slot of the disk filter. All zero means free.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilterSlot {
+    /// Major number of the disk (never of a partition).
+    pub major: u32,
+    /// First minor number of the disk.
+    pub first_minor: u32,
+    /// [`DiskId`] in its raw form; 0 while the slot is being written.
+    pub disk: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Identity of a traced disk as the kernel half sees it: a counter slot, the disk's mode and a
+/// generation that tells apart the disks that used the slot one after the other.
+///
+/// Bits 0 to 12 are the slot, bit 13 is set for a blk-mq disk, bits 14 to 30 are the
+/// generation, and bit 31 is always set, so that a valid identity is never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DiskId(pub u32);
+
+impl DiskId {
+    const SLOT_MASK: u32 = MAX_DISKS - 1;
+    const BLK_MQ: u32 = 1 << 13;
+    const VALID: u32 = 1 << 31;
+    const GENERATION_MASK: u32 = (1 << 17) - 1;
+
+    /// Builds an identity; `slot` is below [`MAX_DISKS`], `generation` is taken modulo 2^17.
+    #[must_use]
+    pub const fn new(slot: u32, blk_mq: bool, generation: u32) -> Self {
+        let mode = if blk_mq { Self::BLK_MQ } else { 0 };
+        Self(
+            Self::VALID
+                | (slot & Self::SLOT_MASK)
+                | mode
+                | ((generation & Self::GENERATION_MASK) << 14),
+        )
+    }
+
+    /// The counter slot.
+    #[inline(always)]
+    #[must_use]
+    pub const fn slot(self) -> u32 {
+        self.0 & Self::SLOT_MASK
+    }
+
+    /// Whether the disk is traced by its requests instead of its bios.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_blk_mq(self) -> bool {
+        self.0 & Self::BLK_MQ != 0
+    }
+}
+
+/// An I/O in flight, in the table slot that its address claimed.
+///
+/// Sized and aligned to cache lines: the table is an mmapable array, whose values start on a
+/// page.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inflight {
+    /// Submission, `CLOCK_MONOTONIC`, ns.
+    pub start_ns: u64,
+    /// First issue to the driver, `CLOCK_MONOTONIC`, ns; 0 before it and on bio-mode disks.
+    pub issue_ns: u64,
+    /// First sector (512 B), counted from the start of the disk even for a partition.
+    pub sector: u64,
+    /// Size in bytes at submission.
+    pub bytes: u32,
+    /// Operation and flags ([`op`], [`flag`]).
+    pub opf: u32,
+    /// [`DiskId`] in its raw form.
+    pub disk: u32,
+    /// Bytes that partial completions have reported so far (blk-mq).
+    pub done_bytes: u32,
+    /// Process (thread group) of the submitter.
+    pub tgid: u32,
+    /// Thread of the submitter.
+    pub tid: u32,
+    /// Command name of the submitter, NUL-padded.
+    pub comm: [u8; COMM_LEN],
+}
+
+/// One completed I/O, as it crosses the ring.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoRecord {
+    /// Submission, `CLOCK_MONOTONIC`, ns.
+    pub start_ns: u64,
+    /// First issue to the driver, `CLOCK_MONOTONIC`, ns; 0 when not known (bio mode, flushes).
+    pub issue_ns: u64,
+    /// Completion, `CLOCK_MONOTONIC`, ns.
+    pub end_ns: u64,
+    /// First sector (512 B), counted from the start of the disk.
+    pub sector: u64,
+    /// Size in bytes at submission.
+    pub bytes: u32,
+    /// Operation and flags ([`op`], [`flag`]).
+    pub opf: u32,
+    /// [`DiskId`] in its raw form.
+    pub disk: u32,
+    /// Process (thread group) of the submitter.
+    pub tgid: u32,
+    /// Thread of the submitter.
+    pub tid: u32,
+    /// CPU that saw the completion.
+    pub cpu: u16,
+    /// 0, or the completion's status as the kernel gave it: a `blk_status_t`, or on kernels
+    /// that pass one a negative errno (told apart by [`ERROR_IS_ERRNO`]).
+    pub status: u16,
+    /// Command name of the submitter, NUL-padded.
+    pub comm: [u8; COMM_LEN],
+}
+
+/// Bit of [`IoRecord::status`] that marks the rest as a positive errno, not a `blk_status_t`.
+pub const ERROR_IS_ERRNO: u16 = 1 << 15;
+
+/// Exact counts of one disk on one CPU. Two cache lines, written by that CPU alone.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Per [`OpClass`]: I/Os completed.
+    pub count: [u64; 5],
+    /// Per [`OpClass`]: bytes of them, by their size at submission.
+    pub bytes: [u64; 5],
+    /// Completions with an error, all classes.
+    pub errors: u64,
+    /// Bios submitted.
+    pub submitted: u64,
+    /// Records that found no room in the ring.
+    pub ring_lost: u64,
+    /// Submissions that found no room in the in-flight table.
+    pub not_tracked: u64,
+    /// Completions of which no start was seen.
+    pub without_start: u64,
+    /// In-flight entries overwritten by a later I/O at the same address: their completion was
+    /// never seen.
+    pub overwritten: u64,
+}
+
+impl DiskCounters {
+    /// Adds another CPU's or another time's counts.
+    pub fn add(&mut self, other: &Self) {
+        for class in 0..5 {
+            self.count[class] = self.count[class].wrapping_add(other.count[class]);
+            self.bytes[class] = self.bytes[class].wrapping_add(other.bytes[class]);
+        }
+        self.errors = self.errors.wrapping_add(other.errors);
+        self.submitted = self.submitted.wrapping_add(other.submitted);
+        self.ring_lost = self.ring_lost.wrapping_add(other.ring_lost);
+        self.not_tracked = self.not_tracked.wrapping_add(other.not_tracked);
+        self.without_start = self.without_start.wrapping_add(other.without_start);
+        self.overwritten = self.overwritten.wrapping_add(other.overwritten);
+    }
+}
+
+const _: () = {
+    assert!(size_of::<FilterSlot>() == 16 && align_of::<FilterSlot>() == 4);
+    assert!(size_of::<Inflight>() == 64 && align_of::<Inflight>() == 8);
+    assert!(offset_of!(Inflight, comm) == 48);
+    assert!(size_of::<IoRecord>() == 72 && align_of::<IoRecord>() == 8);
+    assert!(offset_of!(IoRecord, comm) == 56);
+    assert!(size_of::<DiskCounters>() == 128 && align_of::<DiskCounters>() == 8);
+    assert!(FILTER_SLOTS.is_power_of_two() && MAX_DISKS * 8 <= FILTER_SLOTS);
+    assert!(INFLIGHT_SLOTS.is_power_of_two() && MAX_DISKS == 1 << 13);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_id_keeps_slot_and_mode_apart_and_is_never_zero() {
+        for (slot, blk_mq, generation) in [(0, false, 0), (8191, true, 131_071), (17, true, 5)] {
+            let id = DiskId::new(slot, blk_mq, generation);
+            assert_ne!(id.0, 0);
+            assert_eq!(id.slot(), slot);
+            assert_eq!(id.is_blk_mq(), blk_mq);
+        }
+        assert_ne!(DiskId::new(3, false, 1), DiskId::new(3, false, 2));
+    }
+
+    #[test]
+    fn every_bucket_lies_inside_its_table() {
+        for n in 0..100_000_u32 {
+            let slot = filter_bucket(230, n * 16);
+            assert!(slot.is_multiple_of(FILTER_WAYS) && slot + FILTER_WAYS <= FILTER_SLOTS);
+            let address = 0xffff_8881_0000_0000 + u64::from(n) * 256;
+            assert!(inflight_bucket(address) < INFLIGHT_BUCKETS);
+        }
+    }
+
+    #[test]
+    fn classes_follow_the_operation_and_an_empty_write_is_a_flush() {
+        assert_eq!(OpClass::of(op::READ | flag::SYNC, 4096), OpClass::Read);
+        assert_eq!(OpClass::of(op::WRITE | flag::PREFLUSH, 0), OpClass::Flush);
+        assert_eq!(OpClass::of(op::WRITE | flag::PREFLUSH, 512), OpClass::Write);
+        assert_eq!(OpClass::of(op::DISCARD, u32::MAX), OpClass::Discard);
+        assert_eq!(OpClass::of(op::WRITE_ZEROES, 4096), OpClass::Other);
+    }
+}

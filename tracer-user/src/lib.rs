@@ -1,0 +1,9 @@
+//! zvoltrace: what guests do to their ZFS volumes, and whether volblocksize fits.
+//!
+//! Data runs one way: hook -> ring -> source -> [`event`] / [`input`] -> analysis -> report
+//! model -> a renderer.
+
+pub mod event;
+pub mod input;
+pub mod report;
+pub mod source;

@@ -1,0 +1,3 @@
+//! The command `zvoltrace`.
+
+fn main() {}
