@@ -1,6 +1,7 @@
 //! The report model of the contract and its renderings.
 
 pub mod model;
+pub mod style;
 
 /// Whole-disk sizes can pass 2^53, where JSON readers lose digits: they travel as text.
 pub(crate) mod decimal {

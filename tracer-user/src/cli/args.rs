@@ -1,0 +1,176 @@
+//! The one definition of the command line: verbs, flags and their help. It knows syntax only;
+//! what a flag leads to stands in [`super::plan`]. Completions and the manual page are made
+//! from here.
+
+#![allow(
+    clippy::doc_markdown,
+    reason = "the doc comments are the help texts, shown as they are"
+)]
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::value::{self, Also, FailOn, Format};
+
+/// What guests do to their ZFS volumes, and whether volblocksize fits.
+///
+/// A zvol is a block device made by ZFS, usually the disk of a virtual machine. ZFS rewrites it
+/// in blocks of a fixed size, the volblocksize. zvoltrace watches the I/O of zvols (or of other
+/// disks) in the kernel by eBPF, without opening them and without any zfs command, and says
+/// whether the writes fit the blocks and what it costs when they do not.
+#[derive(Debug, Parser)]
+#[command(
+    name = "zvoltrace",
+    version,
+    max_term_width = 80,
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zvoltrace check                             can this machine be traced?
+  zvoltrace list                              its zvols
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
+4 a verdict meets --fail-on.";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Print shell completions
+    Completions(CompletionsArgs),
+    /// Print the manual page, in roff
+    Man,
+}
+
+/// Which disks, and how they are traced: flags of the live verbs.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// Disks to trace [default: zd*, all zvols]
+    ///
+    /// A kernel name or glob (zd16, zd*, loop0), a path (/dev/zvol/tank/vm-100-disk-0), or a
+    /// dataset or glob (tank/vm-100-*). Quote globs, so that the shell leaves them alone.
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+
+    /// The same as PATTERN; may be given several times
+    #[arg(short, long = "device", value_name = "PATTERN")]
+    pub devices: Vec<String>,
+
+    /// Block size to judge writes against, for disks that are no zvols
+    ///
+    /// A zvol's own volblocksize is known and always used.
+    #[arg(long, value_name = "SIZE", value_parser = value::block_size)]
+    pub block_size: Option<u64>,
+
+    /// Memory for events on their way out of the kernel; a power of two
+    ///
+    /// Events that find it full are lost to the histograms and said so; counts stay exact.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = value::ring_size)]
+    pub ring_size: u32,
+}
+
+/// How a report is written.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Form of the report
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+
+    /// Write the report to FILE, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Write the same report in a second form, as in json:report.json
+    #[arg(long, value_name = "FORMAT:FILE", value_parser = value::also())]
+    pub also: Vec<Also>,
+
+    /// Replace host, pool and dataset names by tokens
+    ///
+    /// The same name gives the same token in every report made on this machine. Command names
+    /// of submitters and the kernel's version stay.
+    #[arg(long)]
+    pub redact: bool,
+
+    /// Exit with status 4 when a verdict is at least this severe, or has this code
+    ///
+    /// Severities: ok, info, warning, critical. Codes: as in the report, such as
+    /// write_smaller_than_block or misaligned.
+    #[arg(long, value_name = "SEVERITY|CODE")]
+    pub fail_on: Vec<FailOn>,
+}
+
+/// What is said beside the result.
+#[derive(Debug, Args)]
+pub struct ConsoleArgs {
+    /// No progress on standard error; errors are still printed
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colour of text on standard output
+    ///
+    /// auto: on a terminal, unless NO_COLOR is set or TERM is dumb.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
+    pub color: ColorWhen,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb
+    Auto,
+    /// In every case
+    Always,
+    /// In no case
+    Never,
+}
+
+/// Flags of `capture`.
+#[derive(Debug, Args)]
+#[command(after_help = CAPTURE_EXAMPLES)]
+pub struct CaptureArgs {
+    /// Which disks.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+
+    /// How long to trace, as in 60s, 1m30s or 2h; a bare number is seconds
+    ///
+    /// Ctrl-C ends it early: the report is then printed and marked short.
+    #[arg(short = 'w', long, value_name = "TIME", default_value = "60s", value_parser = value::duration_ns)]
+    pub duration: u64,
+
+    /// Start even if no disk matches yet, and trace those that come
+    #[arg(long)]
+    pub wait: bool,
+
+    /// How the report is written.
+    #[command(flatten)]
+    pub report: ReportArgs,
+
+    /// What is said beside it.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+}
+
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  zvoltrace capture                                    all zvols, for 60 seconds
+  zvoltrace capture -w 10 'tank/vm-100-*'              one guest, for 10 seconds
+  zvoltrace capture --block-size 128K loop0            a disk that is no zvol
+  zvoltrace capture --also json:report.json -o report.txt
+  zvoltrace capture -q --fail-on warning && echo fits";
+
+/// Flags of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// Shell to print completions for
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: clap_complete::Shell,
+}

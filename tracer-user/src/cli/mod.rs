@@ -1,0 +1,73 @@
+//! The command line: arguments -> plan -> verb -> exit status.
+//!
+//! [`args`] is the one clap definition, [`plan`] what it comes to. Nothing below this module
+//! looks at arguments, and nothing here traces, analyses or renders.
+
+pub mod args;
+mod exit;
+pub mod plan;
+pub mod value;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+};
+
+use clap::{CommandFactory, Parser};
+
+pub use self::exit::{ExitStatus, Refusal};
+use self::{
+    args::{Cli, Verb},
+    plan::Environment,
+};
+
+/// Runs the command and says how the process is to end. Errors are printed on standard error.
+#[must_use]
+pub fn run(args: &[OsString]) -> ExitStatus {
+    let env = Environment::of_process(args);
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help or version into a closed pipe is no failure; nor is there anybody to tell.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitStatus::Usage
+            } else {
+                ExitStatus::Done
+            };
+        }
+    };
+    match dispatch(cli.verb, &env) {
+        Ok(status) => status,
+        Err(error) => {
+            let status = ExitStatus::of(&error);
+            if status != ExitStatus::Done {
+                // The same reader may have closed standard error too.
+                let _ = writeln!(io::stderr(), "zvoltrace: {error:#}");
+            }
+            status
+        }
+    }
+}
+
+fn dispatch(verb: Verb, _env: &Environment) -> anyhow::Result<ExitStatus> {
+    match verb {
+        Verb::Completions(args) => {
+            let mut text = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "zvoltrace", &mut text);
+            print(&text)
+        }
+        Verb::Man => {
+            let mut text = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut text)?;
+            print(&text)
+        }
+    }
+}
+
+fn print(text: &[u8]) -> anyhow::Result<ExitStatus> {
+    let mut out = io::stdout().lock();
+    out.write_all(text)?;
+    out.flush()?;
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,331 @@
+//! What the command line comes to: every default filled in, every choice made. A plan is all
+//! that a verb sees; it never looks at arguments or the environment again.
+
+use std::{ffi::OsString, io::IsTerminal, path::PathBuf};
+
+use super::{
+    Refusal,
+    args::{CaptureArgs, ColorWhen, ConsoleArgs, ReportArgs, TraceArgs},
+    value::{FailOn, Format},
+};
+use crate::report::style::Style;
+
+/// What the process finds around it: read once, at start.
+#[derive(Clone, Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
+pub struct Environment {
+    /// Arguments without the program's name.
+    pub args: Vec<String>,
+    /// Standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Standard error is a terminal.
+    pub stderr_is_terminal: bool,
+    /// `NO_COLOR` is set and not empty.
+    pub no_color: bool,
+    /// `TERM` is `dumb` or not set.
+    pub dumb_terminal: bool,
+    /// The locale's character set is UTF-8.
+    pub unicode: bool,
+}
+
+impl Environment {
+    /// Reads the process's own.
+    #[must_use]
+    pub fn of_process(args: &[OsString]) -> Self {
+        let text = |args: &[OsString]| {
+            args.iter()
+                .skip(1)
+                .map(|a| a.to_string_lossy().into_owned())
+                .collect()
+        };
+        Self {
+            args: text(args),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            ..Self::of_variables(|name| std::env::var_os(name))
+        }
+    }
+
+    /// The part that comes from variables, through `get`.
+    fn of_variables(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| get(name).filter(|value| !value.is_empty());
+        // POSIX: the first of these that is set and not empty decides; none means "C".
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        let locale = locale.unwrap_or_default().to_string_lossy().to_lowercase();
+        Self {
+            no_color: set("NO_COLOR").is_some(),
+            dumb_terminal: set("TERM").is_none_or(|term| term == "dumb"),
+            unicode: locale.contains("utf-8") || locale.contains("utf8"),
+            ..Self::default()
+        }
+    }
+}
+
+/// Which disks are traced, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracePlan {
+    /// Patterns of disks, `zd*` when none was given.
+    pub patterns: Vec<String>,
+    /// Block size for disks that are no zvols.
+    pub block_size_bytes: Option<u64>,
+    /// Size of the ring, a power of two of pages.
+    pub ring_bytes: u32,
+    /// Arguments as given, for the report.
+    pub args: Vec<String>,
+}
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Standard output.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+/// One form of a report, at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Form.
+    pub format: Format,
+    /// Place.
+    pub target: Target,
+}
+
+/// How results are shown, and what they lead to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presentation {
+    /// Forms and places of the report; empty for none.
+    pub outputs: Vec<Output>,
+    /// Names become tokens.
+    pub redact: bool,
+    /// Conditions of exit status 4.
+    pub fail_on: Vec<FailOn>,
+    /// How text on standard output looks.
+    pub style: Style,
+}
+
+/// Whether and how progress is shown on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressPlan {
+    /// Not at all.
+    Quiet,
+    /// A line now and then.
+    Lines,
+    /// A bar on a terminal; `unicode` as in [`Style`].
+    Bar {
+        /// Whether the terminal shows more than ASCII.
+        unicode: bool,
+    },
+}
+
+/// Plan of `capture`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// What is traced.
+    pub trace: TracePlan,
+    /// For how long, ns.
+    pub duration_ns: u64,
+    /// Start though nothing matches yet.
+    pub wait: bool,
+    /// What becomes of the report.
+    pub presentation: Presentation,
+    /// Progress.
+    pub progress: ProgressPlan,
+}
+
+impl CapturePlan {
+    /// Resolves the arguments of `capture`.
+    pub fn resolve(args: CaptureArgs, env: &Environment) -> Result<Self, Refusal> {
+        Ok(Self {
+            trace: TracePlan::resolve(args.trace, env),
+            duration_ns: args.duration,
+            wait: args.wait,
+            presentation: Presentation::resolve(args.report, &args.console, env)?,
+            progress: ProgressPlan::resolve(&args.console, env),
+        })
+    }
+}
+
+impl TracePlan {
+    /// Resolves the flags of the live verbs.
+    #[must_use]
+    pub fn resolve(args: TraceArgs, env: &Environment) -> Self {
+        let mut patterns = args.patterns;
+        patterns.extend(args.devices);
+        if patterns.is_empty() {
+            patterns.push("zd*".into());
+        }
+        Self {
+            patterns,
+            block_size_bytes: args.block_size,
+            ring_bytes: args.ring_size,
+            args: env.args.clone(),
+        }
+    }
+}
+
+impl Presentation {
+    /// Resolves the flags of a verb that ends in a report.
+    pub fn resolve(
+        args: ReportArgs,
+        console: &ConsoleArgs,
+        env: &Environment,
+    ) -> Result<Self, Refusal> {
+        let mut outputs = vec![Output {
+            format: args.format,
+            target: Target::of(args.output),
+        }];
+        outputs.extend(args.also.into_iter().map(|also| Output {
+            format: also.format,
+            target: Target::of(Some(also.path)),
+        }));
+        for (n, output) in outputs.iter().enumerate() {
+            if outputs[..n].iter().any(|o| o.target == output.target) {
+                return Err(Refusal::Usage(format!(
+                    "two forms of the report go to {}: give each a file of its own",
+                    output.target
+                )));
+            }
+        }
+        Ok(Self {
+            outputs,
+            redact: args.redact,
+            fail_on: args.fail_on,
+            style: style(console, env),
+        })
+    }
+}
+
+impl Target {
+    /// `-` and nothing are standard output, as elsewhere.
+    #[must_use]
+    pub fn of(path: Option<PathBuf>) -> Self {
+        match path {
+            Some(path) if path.as_os_str() != "-" => Self::File(path),
+            _ => Self::Stdout,
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stdout => f.write_str("standard output"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl ProgressPlan {
+    /// Resolves `--quiet` and the terminal's abilities.
+    #[must_use]
+    pub fn resolve(console: &ConsoleArgs, env: &Environment) -> Self {
+        match (console.quiet, env.stderr_is_terminal && !env.dumb_terminal) {
+            (true, _) => Self::Quiet,
+            (false, false) => Self::Lines,
+            (false, true) => Self::Bar {
+                unicode: env.unicode,
+            },
+        }
+    }
+}
+
+/// How text on standard output looks.
+#[must_use]
+pub fn style(console: &ConsoleArgs, env: &Environment) -> Style {
+    let color = match console.color {
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
+        ColorWhen::Auto => env.stdout_is_terminal && !env.no_color && !env.dumb_terminal,
+    };
+    Style {
+        color,
+        unicode: env.unicode,
+        ..Style::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Capture {
+        #[command(flatten)]
+        args: CaptureArgs,
+    }
+
+    fn resolve(line: &str, env: &Environment) -> Result<CapturePlan, Refusal> {
+        let words = std::iter::once("capture").chain(line.split_whitespace());
+        CapturePlan::resolve(Capture::try_parse_from(words).unwrap().args, env)
+    }
+
+    fn variables(set: &[(&str, &str)]) -> Environment {
+        Environment::of_variables(|name| {
+            set.iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn without_arguments_all_zvols_are_traced_for_a_minute() {
+        let plan = resolve("", &Environment::default()).unwrap();
+        assert_eq!(plan.trace.patterns, ["zd*"]);
+        assert_eq!(plan.trace.ring_bytes, 16 << 20);
+        assert_eq!(plan.duration_ns, 60_000_000_000);
+        assert!(!plan.wait);
+        let text = Output {
+            format: Format::Text,
+            target: Target::Stdout,
+        };
+        assert_eq!(plan.presentation.outputs, [text]);
+        assert_eq!(plan.progress, ProgressPlan::Lines);
+    }
+
+    #[test]
+    fn positional_patterns_and_flags_are_one_list() {
+        let plan = resolve("-d loop0 zd16 --device tank/*", &Environment::default()).unwrap();
+        assert_eq!(plan.trace.patterns, ["zd16", "loop0", "tank/*"]);
+    }
+
+    #[test]
+    fn two_forms_cannot_share_a_place() {
+        let env = Environment::default();
+        let error = resolve("-o a --also json:a", &env).unwrap_err();
+        assert!(error.to_string().contains("a file of its own"), "{error}");
+        assert!(resolve("-o - --also json:-", &env).is_err());
+        let plan = resolve("--also json:a --also markdown:b", &env).unwrap();
+        assert_eq!(plan.presentation.outputs.len(), 3);
+    }
+
+    #[test]
+    fn the_first_locale_variable_that_is_set_decides_the_characters() {
+        assert!(variables(&[("LANG", "de_DE.UTF-8")]).unicode);
+        assert!(variables(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8")]).unicode);
+        assert!(!variables(&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")]).unicode);
+        assert!(!variables(&[]).unicode);
+    }
+
+    #[test]
+    fn colour_is_for_terminals_that_have_it_unless_asked_for() {
+        let on_terminal = |mut env: Environment, line: &str| {
+            env.stdout_is_terminal = true;
+            resolve(line, &env).unwrap().presentation.style.color
+        };
+        let xterm = || variables(&[("TERM", "xterm")]);
+        assert!(on_terminal(xterm(), ""));
+        assert!(!on_terminal(xterm(), "--color never"));
+        assert!(!on_terminal(variables(&[("TERM", "dumb")]), ""));
+        let no_color = variables(&[("TERM", "xterm"), ("NO_COLOR", "1")]);
+        assert!(!on_terminal(no_color.clone(), ""));
+        assert!(on_terminal(no_color, "--color always"));
+        assert!(!resolve("", &xterm()).unwrap().presentation.style.color);
+    }
+}
