@@ -1,18 +1,33 @@
 //! `cargo xtask VERB`: the project's development verbs, one file a verb.
+//!
+//! Everything a developer or CI does beyond plain `cargo build` stands here, so that both do the
+//! same. A verb that lacks a tool names it and the command that gets it.
 
-use anyhow::Result;
+mod build_ebpf;
+mod process;
+mod workspace;
+
+use std::process::ExitCode;
+
 use clap::Parser;
 
 /// Development verbs of zvoltrace.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 enum Verb {
-    /// Format, lint and dependency checks; changes nothing.
-    Check,
+    /// Rebuild the eBPF object that the binary embeds, or check it.
+    BuildEbpf(build_ebpf::Options),
 }
 
-fn main() -> Result<()> {
-    match Verb::parse() {
-        Verb::Check => anyhow::bail!("not written yet"),
+fn main() -> ExitCode {
+    let done = match Verb::parse() {
+        Verb::BuildEbpf(options) => build_ebpf::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
