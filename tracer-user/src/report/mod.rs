@@ -1,7 +1,13 @@
 //! The report model of the contract and its renderings.
 
+mod content;
 pub mod model;
+#[cfg(test)]
+pub(crate) mod samples;
 pub mod style;
+pub mod text;
+pub mod units;
+mod words;
 
 /// Whole-disk sizes can pass 2^53, where JSON readers lose digits: they travel as text.
 pub(crate) mod decimal {

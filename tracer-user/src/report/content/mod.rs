@@ -1,0 +1,75 @@
+//! What a report says to people, before it has a form: tables, bars and labelled facts.
+//!
+//! Text and markdown are made from these, so that both say the same. Nothing here knows
+//! columns, colours or markup; numbers are already written as [`super::units`] writes them.
+
+mod bars;
+mod capture;
+mod device;
+mod tables;
+
+pub(super) use self::{
+    bars::{Bar, Bars, latencies, sizes},
+    capture::capture_facts,
+    device::{
+        idle_line, is_idle, lifetime_ns, other_findings, severest_first, state_facts, title,
+        workload_facts,
+    },
+    tables::{Table, candidates, operations, overview, severity_word, submitters},
+};
+
+/// A labelled statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fact {
+    /// One or two words.
+    pub(super) label: &'static str,
+    /// The statement, one line of any length.
+    pub(super) text: String,
+    /// Whether it must not be overlooked.
+    pub(super) loud: bool,
+}
+
+impl Fact {
+    fn new(label: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            label,
+            text: text.into(),
+            loud: false,
+        }
+    }
+
+    fn loud(label: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            label,
+            text: text.into(),
+            loud: true,
+        }
+    }
+}
+
+/// Makes text from outside (names, arguments, kernel words) safe to print: what could move the
+/// cursor or turn the direction of writing becomes `?`.
+pub(super) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+            c if c.is_control() => '?',
+            c => c,
+        })
+        .collect()
+}
+
+/// What is said when nothing was traced.
+pub(super) const NO_DEVICES: &str = "No disk was traced, since none matched. `zvoltrace list` \
+shows the zvols of this host; `--device` names other disks; `--wait` waits for them.";
+
+/// What stands above the candidates.
+pub(super) const CANDIDATES_TITLE: &str = "This workload on other block sizes. Bytes written by \
+ZFS per byte written by the guest: data (coalesced by transaction group), metadata, both, and \
+worst case. Partial: writes that cover a block only in part. Raw, used: space taken per byte \
+stored, on the disks and as zfs shows it.";
+
+/// What every number means, once, at the end of a report.
+pub(super) const LEGEND: &str = "Sizes are binary: 8K = 8,192 bytes, 1 MiB/s = 1,048,576 bytes \
+a second. Latency is submission to completion. Rates are over the time a disk was traced. One \
+I/O is one bio (mode bio) or one request (mode blk-mq).";
