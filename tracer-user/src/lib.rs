@@ -3,6 +3,7 @@
 //! Data runs one way: hook -> ring -> source -> [`event`] / [`input`] -> analysis -> report
 //! model -> a renderer.
 
+pub mod analysis;
 pub mod cli;
 pub mod event;
 pub mod input;

@@ -1,0 +1,268 @@
+//! Everything a capture says of one device.
+//!
+//! A device without I/O costs its description only: the statistics are created by the first
+//! event, so tens of thousands of idle snapshot nodes are cheap.
+
+use tracer_common::{DiskCounters, OpClass, flag};
+
+use super::{
+    Options,
+    latency::Distribution,
+    op::{OpEvents, Phases, without_events},
+    submitters::Submitters,
+};
+use crate::{
+    event::Event,
+    input::{Device, DeviceSample, Mode},
+    report::model::{FlushReport, OpStats, Ops, Outstanding, SyncReport},
+};
+
+/// What is known of one device.
+#[derive(Debug)]
+pub(super) struct DeviceState {
+    pub(super) device: Device,
+    pub(super) vanished_ns: Option<u64>,
+    pub(super) sample: Option<DeviceSample>,
+    pub(super) activity: Option<Box<Activity>>,
+}
+
+/// Statistics of the events of one device.
+#[derive(Debug)]
+pub(super) struct Activity {
+    read: Option<Box<OpEvents>>,
+    write: Option<Box<OpEvents>>,
+    discard: Option<Box<OpEvents>>,
+    other: Option<Box<OpEvents>>,
+    flushes: u64,
+    flush_bytes: u64,
+    flush_latency: Distribution,
+    sync: SyncReport,
+    submitters: Submitters,
+    pub(super) delivered: u64,
+    pub(super) time_inversions: u64,
+}
+
+impl Activity {
+    fn new(options: &Options) -> Self {
+        Self {
+            read: None,
+            write: None,
+            discard: None,
+            other: None,
+            flushes: 0,
+            flush_bytes: 0,
+            flush_latency: Distribution::new(options.latency_digits),
+            sync: SyncReport::default(),
+            submitters: Submitters::default(),
+            delivered: 0,
+            time_inversions: 0,
+        }
+    }
+
+    fn class_mut(&mut self, class: OpClass) -> Option<&mut Option<Box<OpEvents>>> {
+        match class {
+            OpClass::Read => Some(&mut self.read),
+            OpClass::Write => Some(&mut self.write),
+            OpClass::Discard => Some(&mut self.discard),
+            OpClass::Other => Some(&mut self.other),
+            OpClass::Flush => None,
+        }
+    }
+
+    fn class(&self, class: OpClass) -> Option<&OpEvents> {
+        match class {
+            OpClass::Read => self.read.as_deref(),
+            OpClass::Write => self.write.as_deref(),
+            OpClass::Discard => self.discard.as_deref(),
+            OpClass::Other => self.other.as_deref(),
+            OpClass::Flush => None,
+        }
+    }
+
+    fn record(&mut self, event: &Event, phases: Phases, options: &Options) {
+        self.delivered += 1;
+        self.time_inversions += u64::from(event.latency_ns().is_none());
+        self.submitters.record(event);
+        let class = event.op.class();
+        if let Some(slot) = self.class_mut(class) {
+            slot.get_or_insert_with(|| Box::new(OpEvents::new(options.latency_digits)))
+                .record(event, phases);
+        } else {
+            self.flushes += 1;
+            self.flush_bytes += u64::from(event.bytes);
+            if let Some(ns) = event.latency_ns() {
+                self.flush_latency.record(ns);
+            }
+        }
+        if class == OpClass::Write {
+            self.record_sync(event);
+        }
+    }
+
+    fn record_sync(&mut self, event: &Event) {
+        self.sync.hinted += u64::from(event.flags.has(flag::SYNC));
+        self.sync.fua += u64::from(event.flags.has(flag::FUA));
+        self.sync.preflush_with_data += u64::from(event.flags.has(flag::PREFLUSH));
+        self.sync.durable_writes += u64::from(event.is_durable_write());
+    }
+}
+
+impl DeviceState {
+    pub(super) fn new(device: Device) -> Self {
+        Self {
+            device,
+            vanished_ns: None,
+            sample: None,
+            activity: None,
+        }
+    }
+
+    pub(super) fn phases(&self) -> Phases {
+        match self.device.mode {
+            Mode::Bio => Phases::Whole,
+            Mode::BlkMq => Phases::QueueAndService,
+        }
+    }
+
+    pub(super) fn record(&mut self, event: &Event, options: &Options) {
+        let phases = self.phases();
+        self.activity
+            .get_or_insert_with(|| Box::new(Activity::new(options)))
+            .record(event, phases, options);
+    }
+
+    /// What the kernel counted; zeros before the first sample.
+    pub(super) fn counters(&self) -> DiskCounters {
+        self.sample
+            .map(|sample| sample.counters)
+            .unwrap_or_default()
+    }
+
+    /// I/Os and bytes of a class. The kernel's counters are exact at the moment of their
+    /// sample; events that arrived since can only add to them.
+    pub(super) fn volume(&self, class: OpClass) -> (u64, u64) {
+        let counters = self.counters();
+        let (count, bytes) = self.seen(class);
+        let index = class as usize;
+        (
+            counters.count[index].max(count),
+            counters.bytes[index].max(bytes),
+        )
+    }
+
+    fn seen(&self, class: OpClass) -> (u64, u64) {
+        let Some(activity) = &self.activity else {
+            return (0, 0);
+        };
+        match activity.class(class) {
+            Some(events) => (events.count, events.bytes),
+            None if class == OpClass::Flush => (activity.flushes, activity.flush_bytes),
+            None => (0, 0),
+        }
+    }
+
+    /// I/Os completed, of all classes.
+    pub(super) fn completed(&self) -> u64 {
+        OpClass::ALL.iter().map(|class| self.volume(*class).0).sum()
+    }
+
+    pub(super) fn delivered(&self) -> u64 {
+        self.activity.as_ref().map_or(0, |a| a.delivered)
+    }
+
+    pub(super) fn time_inversions(&self) -> u64 {
+        self.activity.as_ref().map_or(0, |a| a.time_inversions)
+    }
+
+    pub(super) fn outstanding(&self) -> Outstanding {
+        self.sample
+            .map_or_else(Outstanding::default, |sample| Outstanding {
+                count: sample.outstanding,
+                oldest_ns: sample.oldest_ns,
+            })
+    }
+
+    /// Bios submitted by the kernel's count; without one, the I/Os that are known.
+    pub(super) fn submitted(&self) -> u64 {
+        match &self.sample {
+            Some(sample) => sample.counters.submitted,
+            None => self.delivered(),
+        }
+    }
+
+    pub(super) fn events_of(&self, class: OpClass) -> Option<&OpEvents> {
+        self.activity.as_ref()?.class(class)
+    }
+
+    pub(super) fn ops(&self) -> Ops {
+        let phases = self.phases();
+        let stats = |class| -> OpStats {
+            let (count, bytes) = self.volume(class);
+            match self.events_of(class) {
+                Some(events) => events.stats(count, bytes, phases),
+                None => without_events(count, bytes, phases),
+            }
+        };
+        Ops {
+            read: stats(OpClass::Read),
+            write: stats(OpClass::Write),
+            discard: stats(OpClass::Discard),
+            other: stats(OpClass::Other),
+        }
+    }
+
+    pub(super) fn sync(&self) -> SyncReport {
+        self.activity.as_ref().map(|a| a.sync).unwrap_or_default()
+    }
+
+    pub(super) fn flush(&self) -> FlushReport {
+        FlushReport {
+            count: self.volume(OpClass::Flush).0,
+            latency_ns: self
+                .activity
+                .as_ref()
+                .map(|a| a.flush_latency.summary())
+                .unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn submitters(&self) -> Vec<crate::report::model::Submitter> {
+        self.activity
+            .as_ref()
+            .map(|a| a.submitters.busiest_first())
+            .unwrap_or_default()
+    }
+}
+
+/// Proxmox's VMID from a dataset's name: `vm-<VMID>-...` or `base-<VMID>-...`.
+pub(super) fn vm_of(dataset: &str) -> Option<u64> {
+    let name = dataset.rsplit('/').next()?;
+    let rest = name
+        .strip_prefix("vm-")
+        .or_else(|| name.strip_prefix("base-"))?;
+    let (id, tail) = rest.split_once('-')?;
+    let is_number = !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
+    (is_number && !tail.is_empty()).then(|| id.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vmid_is_read_from_proxmox_names_only() {
+        assert_eq!(vm_of("rpool/data/vm-100-disk-0"), Some(100));
+        assert_eq!(vm_of("tank/base-9000-disk-1"), Some(9000));
+        assert_eq!(vm_of("tank/vm-101-cloudinit"), Some(101));
+        assert_eq!(vm_of("tank/vm-104-disk-0@before-upgrade"), Some(104));
+        for name in [
+            "tank/vm-web-disk-0",
+            "tank/vm-100",
+            "tank/vmx-1-disk",
+            "tank/vm--disk",
+            "vm-+1-disk",
+        ] {
+            assert_eq!(vm_of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Distribution of times: percentiles from hdrhistogram, minimum, maximum and mean exact.
+//!
+//! Owns how times are counted and how a distribution is summarised. It must never cap a value
+//! (an I/O that took an hour is shown as one) and costs nothing until the first time arrives.
+
+use hdrhistogram::{Counter, Histogram};
+
+use crate::report::model::{Latency, LatencyBucket};
+
+/// Smallest step of the histogram in ns. Under 256 steps (4 us) the error is one step, above it
+/// the significant digits hold. A clock reading in the hook costs several steps.
+const STEP_NS: u64 = 16;
+
+/// Highest value a fresh histogram covers; it grows by doubling when a longer time arrives.
+const FIRST_HIGH_NS: u64 = 1 << 20;
+
+/// Times above this share one bucket (the maximum stays exact); 36 years, so only damaged
+/// recordings reach it.
+const LONGEST_NS: u64 = 1 << 60;
+
+/// Counts per bucket, as narrow as the number of values allows: no counter can ever saturate,
+/// since none can hold more than the number of all values.
+#[derive(Clone, Debug)]
+enum Counts {
+    U16(Histogram<u16>),
+    U32(Histogram<u32>),
+    U64(Histogram<u64>),
+}
+
+/// A distribution of times in ns.
+///
+/// Memory: `(k + 1) * 2^(d - 1) * w` bytes, where `d` is the number of bits that the
+/// significant digits need (8 for two digits), `k = max(1, bits(longest) - 4 - d + 1)`, and `w`
+/// is 2, 4 or 8 for up to 65,535, up to 2^32 - 1 and more values. Two digits and a longest time
+/// of 10 ms (24 bits) make 3.5 KiB at first and 7 KiB from 65,536 values on.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    digits: u8,
+    counts: Option<Box<Counts>>,
+    count: u64,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+fn empty<C: Counter>(digits: u8) -> Option<Histogram<C>> {
+    let mut histogram = Histogram::new_with_bounds(STEP_NS, FIRST_HIGH_NS, digits.min(5)).ok()?;
+    histogram.auto(true);
+    Some(histogram)
+}
+
+impl Counts {
+    fn record(&mut self, value_ns: u64, n: u64) {
+        self.widen_for(n);
+        // An auto-resizing histogram refuses only what exceeds the address space.
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "`widen_for` made room for n"
+        )]
+        let _ = match self {
+            Self::U16(histogram) => histogram.record_n(value_ns, n as u16),
+            Self::U32(histogram) => histogram.record_n(value_ns, n as u32),
+            Self::U64(histogram) => histogram.record_n(value_ns, n),
+        };
+    }
+
+    fn widen_for(&mut self, n: u64) {
+        let (len, room) = match self {
+            Self::U16(histogram) => (histogram.len(), u64::from(u16::MAX)),
+            Self::U32(histogram) => (histogram.len(), u64::from(u32::MAX)),
+            Self::U64(_) => return,
+        };
+        let needed = len.saturating_add(n);
+        if needed <= room {
+            return;
+        }
+        let wider = match self {
+            Self::U16(from) if u32::try_from(needed).is_ok() => widen(from).map(Self::U32),
+            Self::U16(from) => widen(from).map(Self::U64),
+            Self::U32(from) => widen(from).map(Self::U64),
+            Self::U64(_) => None,
+        };
+        if let Some(wider) = wider {
+            *self = wider;
+        }
+    }
+
+    fn for_each(&self, visit: impl FnMut(u64, u64)) {
+        match self {
+            Self::U16(histogram) => visit_recorded(histogram, visit),
+            Self::U32(histogram) => visit_recorded(histogram, visit),
+            Self::U64(histogram) => visit_recorded(histogram, visit),
+        }
+    }
+}
+
+/// The same counts in a wider counter; `None` only when the address space is exhausted.
+fn widen<From: Counter, To: Counter>(from: &Histogram<From>) -> Option<Histogram<To>> {
+    let mut to = Histogram::new_from(from);
+    to.auto(true);
+    let mut fits = true;
+    visit_recorded(from, |value, n| {
+        fits &= To::from_u64(n).is_some_and(|n| to.record_n(value, n).is_ok());
+    });
+    fits.then_some(to)
+}
+
+fn visit_recorded<C: Counter>(histogram: &Histogram<C>, mut visit: impl FnMut(u64, u64)) {
+    for bucket in histogram.iter_recorded() {
+        visit(bucket.value_iterated_to(), bucket.count_at_value().as_u64());
+    }
+}
+
+impl Distribution {
+    /// An empty distribution with that many significant digits (at most 5).
+    #[must_use]
+    pub fn new(digits: u8) -> Self {
+        Self {
+            digits,
+            ..Self::default()
+        }
+    }
+
+    /// Number of times recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Longest time, exact; `None` without any.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
+    /// Counts one time.
+    pub fn record(&mut self, ns: u64) {
+        if self.count == 0 {
+            self.min_ns = ns;
+            self.max_ns = ns;
+        } else {
+            self.min_ns = self.min_ns.min(ns);
+            self.max_ns = self.max_ns.max(ns);
+        }
+        self.count += 1;
+        self.sum_ns += u128::from(ns);
+        self.bucket(ns, 1);
+    }
+
+    fn bucket(&mut self, ns: u64, n: u64) {
+        if self.counts.is_none() {
+            self.counts = empty(self.digits).map(|histogram| Box::new(Counts::U16(histogram)));
+        }
+        if let Some(counts) = &mut self.counts {
+            counts.record(ns.min(LONGEST_NS), n);
+        }
+    }
+
+    /// Adds all times of another distribution.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        if let Some(counts) = &other.counts {
+            counts.for_each(|value, n| self.bucket(value, n));
+        }
+    }
+
+    /// Percentiles by the nearest-rank rule, each the upper end of its bucket but within the
+    /// exact minimum and maximum.
+    #[must_use]
+    pub fn summary(&self) -> Latency {
+        if self.count == 0 {
+            return Latency::default();
+        }
+        let mut ranks = [500_u64, 900, 990, 999].map(|permille| self.rank(permille));
+        let mut values = [None; 4];
+        let mut seen = 0_u64;
+        self.for_each(|value, n| {
+            seen += n;
+            for (rank, found) in ranks.iter_mut().zip(&mut values) {
+                if found.is_none() && seen >= *rank {
+                    *found = Some(value.clamp(self.min_ns, self.max_ns));
+                }
+            }
+        });
+        let mean = self.sum_ns / u128::from(self.count);
+        Latency {
+            min: Some(self.min_ns),
+            p50: values[0],
+            p90: values[1],
+            p99: values[2],
+            p999: values[3],
+            max: Some(self.max_ns),
+            mean: u64::try_from(mean).ok(),
+        }
+    }
+
+    /// Number of times that are at least `ns` long, to the precision of the buckets.
+    #[must_use]
+    pub fn count_from(&self, ns: u64) -> u64 {
+        let mut n_from = 0;
+        self.for_each(|value, n| n_from += if value >= ns { n } else { 0 });
+        n_from
+    }
+
+    /// Ranges of powers of two, the empty ones left out. The first is 0 to 16 ns.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<LatencyBucket> {
+        let mut ranges: Vec<LatencyBucket> = Vec::new();
+        self.for_each(|value, count| {
+            let (from_ns, to_ns) = range_of(value);
+            match ranges.last_mut() {
+                Some(last) if last.from_ns == from_ns => last.count += count,
+                _ => ranges.push(LatencyBucket {
+                    from_ns,
+                    to_ns,
+                    count,
+                }),
+            }
+        });
+        ranges
+    }
+
+    /// 1-based position of a percentile in the sorted times.
+    fn rank(&self, permille: u64) -> u64 {
+        let rank = (u128::from(self.count) * u128::from(permille)).div_ceil(1000);
+        u64::try_from(rank).unwrap_or(u64::MAX).max(1)
+    }
+
+    fn for_each(&self, visit: impl FnMut(u64, u64)) {
+        if let Some(counts) = &self.counts {
+            counts.for_each(visit);
+        }
+    }
+}
+
+/// The power-of-two range that holds a time.
+fn range_of(ns: u64) -> (u64, u64) {
+    if ns < STEP_NS {
+        return (0, STEP_NS);
+    }
+    let from = 1_u64 << ns.ilog2();
+    (from, from.saturating_mul(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(times: &[u64]) -> Distribution {
+        let mut distribution = Distribution::new(2);
+        for time in times {
+            distribution.record(*time);
+        }
+        distribution
+    }
+
+    /// Within one step below 256 steps, else within two significant digits.
+    fn close(estimate: u64, exact: u64) -> bool {
+        estimate.abs_diff(exact) <= STEP_NS.max(exact / 100)
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_match_the_sorted_times(
+            times in prop::collection::vec(prop_oneof![0..5_000_u64, 0..5_000_000_000_u64, 0..u64::MAX >> 4], 1..400)
+        ) {
+            let summary = of(&times).summary();
+            let mut sorted = times.clone();
+            sorted.sort_unstable();
+            let exact = |permille: usize| sorted[(sorted.len() * permille).div_ceil(1000).max(1) - 1];
+            for (found, permille) in [
+                (summary.p50, 500), (summary.p90, 900), (summary.p99, 990), (summary.p999, 999),
+            ] {
+                let (found, exact) = (found.unwrap(), exact(permille));
+                prop_assert!(close(found, exact), "p{permille}: {found} for {exact}");
+            }
+            prop_assert_eq!(summary.min, sorted.first().copied());
+            prop_assert_eq!(summary.max, sorted.last().copied());
+            let sum: u128 = times.iter().map(|t| u128::from(*t)).sum();
+            prop_assert_eq!(u128::from(summary.mean.unwrap()), sum / times.len() as u128);
+        }
+
+        #[test]
+        fn ranges_count_every_time_once_in_its_power_of_two(
+            times in prop::collection::vec(0..1_u64 << 40, 0..300)
+        ) {
+            for range in of(&times).ranges() {
+                let inside = times.iter().filter(|t| (range.from_ns..range.to_ns).contains(t)).count();
+                prop_assert_eq!(range.count, inside as u64);
+            }
+            let all: u64 = of(&times).ranges().iter().map(|r| r.count).sum();
+            prop_assert_eq!(all, times.len() as u64);
+        }
+
+        #[test]
+        fn a_merge_equals_recording_both(
+            a in prop::collection::vec(0..1_u64 << 36, 0..100),
+            b in prop::collection::vec(0..1_u64 << 36, 0..100),
+        ) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let both = of(&[a, b].concat());
+            prop_assert_eq!(merged.summary(), both.summary());
+            prop_assert_eq!(merged.ranges(), both.ranges());
+        }
+    }
+
+    #[test]
+    fn ten_minutes_and_the_largest_number_are_shown_exactly() {
+        assert_eq!(
+            of(&[3_000, 600_000_000_000]).summary().max,
+            Some(600_000_000_000)
+        );
+        assert_eq!(of(&[u64::MAX]).summary().max, Some(u64::MAX));
+        assert_eq!(of(&[u64::MAX]).summary().mean, Some(u64::MAX));
+    }
+
+    #[test]
+    fn no_counter_saturates_when_one_bucket_gets_more_than_65535_times() {
+        let mut distribution = Distribution::new(2);
+        for _ in 0..70_000 {
+            distribution.record(1_000);
+        }
+        let ranges = distribution.ranges();
+        assert_eq!(ranges.len(), 1);
+        assert_eq!(ranges[0].count, 70_000);
+        distribution.bucket(1_000, u64::from(u32::MAX));
+        assert_eq!(distribution.ranges()[0].count, 70_000 + u64::from(u32::MAX));
+        assert_eq!(distribution.count_from(1_000), 70_000 + u64::from(u32::MAX));
+    }
+
+    #[test]
+    fn without_times_everything_is_null() {
+        assert_eq!(Distribution::new(2).summary(), Latency::default());
+        assert!(Distribution::new(2).ranges().is_empty());
+    }
+}

@@ -1,0 +1,24 @@
+//! Analysis: folds the [`Input`](crate::input::Input)s of a capture into a report.
+//!
+//! Owns every number and judgement of the report. It is pure: no I/O, no clock (time comes
+//! from the inputs), no global state, so that a recording gives the report that was printed
+//! live. Memory is bounded whatever arrives; where a bound bites, the report says so.
+
+mod accounting;
+mod collector;
+mod device;
+mod op;
+mod pool;
+mod totals;
+
+pub mod latency;
+pub mod sizes;
+pub mod submitters;
+pub mod verdict;
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use collector::{Collector, Options};

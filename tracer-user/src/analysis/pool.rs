@@ -1,0 +1,142 @@
+//! State and transaction groups of one pool, from its kstats.
+
+use super::latency::Distribution;
+use crate::{
+    input::{PoolSample, Txg},
+    report::model::{Pool, TxgReport, TxgSync},
+};
+
+/// State that is reported when the kstat cannot be read.
+const UNKNOWN: &str = "UNKNOWN";
+
+/// What is known of one pool.
+#[derive(Debug)]
+pub(super) struct PoolState {
+    name: String,
+    state: String,
+    /// Highest committed group that was counted: a group may be sampled several times.
+    last_counted: Option<u64>,
+    groups: u64,
+    sync: Distribution,
+    dirty_bytes_max: Option<u64>,
+}
+
+impl PoolState {
+    pub(super) fn new(name: String, latency_digits: u8) -> Self {
+        Self {
+            name,
+            state: UNKNOWN.to_owned(),
+            last_counted: None,
+            groups: 0,
+            sync: Distribution::new(latency_digits),
+            dirty_bytes_max: None,
+        }
+    }
+
+    /// Takes a sample; groups that were committed before the capture began do not count.
+    pub(super) fn feed(&mut self, sample: &PoolSample, started_ns: u64) {
+        self.state = sample.state.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        for group in &sample.txgs {
+            self.count(group, started_ns);
+        }
+    }
+
+    fn count(&mut self, group: &Txg, started_ns: u64) {
+        let is_new = self.last_counted.is_none_or(|last| group.txg > last);
+        if group.state != 'C' || !is_new {
+            return;
+        }
+        self.last_counted = Some(group.txg);
+        let committed_ns = [
+            group.open_ns,
+            group.quiesce_ns,
+            group.wait_ns,
+            group.sync_ns,
+        ]
+        .iter()
+        .fold(group.birth_ns, |at, part| at.saturating_add(*part));
+        if committed_ns < started_ns {
+            return;
+        }
+        self.groups += 1;
+        self.sync.record(group.sync_ns);
+        self.dirty_bytes_max = self.dirty_bytes_max.max(Some(group.ndirty_bytes));
+    }
+
+    pub(super) fn report(&self, layout: Option<String>) -> Pool {
+        let sync = self.sync.summary();
+        Pool {
+            name: self.name.clone(),
+            state: self.state.clone(),
+            txg: TxgReport {
+                count: self.groups,
+                sync_ns: TxgSync {
+                    p50: sync.p50,
+                    p99: sync.p99,
+                    max: sync.max,
+                },
+                dirty_bytes_max: self.dirty_bytes_max,
+            },
+            layout,
+            fill_share: None,
+            activity: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(txg: u64, state: char, birth_ns: u64) -> Txg {
+        Txg {
+            txg,
+            state,
+            birth_ns,
+            open_ns: 5,
+            sync_ns: txg,
+            ndirty_bytes: txg * 10,
+            ..Txg::default()
+        }
+    }
+
+    #[test]
+    fn a_group_counts_once_when_it_is_committed_and_only_within_the_capture() {
+        let mut pool = PoolState::new("tank".into(), 2);
+        let sample = |txgs| PoolSample {
+            name: "tank".into(),
+            state: Some("ONLINE".into()),
+            txgs,
+            ..PoolSample::default()
+        };
+        pool.feed(
+            &sample(vec![
+                group(1, 'C', 10),
+                group(2, 'C', 200),
+                group(3, 'S', 300),
+            ]),
+            100,
+        );
+        pool.feed(
+            &sample(vec![
+                group(2, 'C', 200),
+                group(3, 'C', 300),
+                group(4, 'O', 400),
+            ]),
+            100,
+        );
+        let report = pool.report(None);
+        assert_eq!(report.state, "ONLINE");
+        assert_eq!(report.txg.count, 2);
+        assert_eq!(report.txg.sync_ns.max, Some(3));
+        assert_eq!(report.txg.dirty_bytes_max, Some(30));
+        pool.feed(
+            &PoolSample {
+                name: "tank".into(),
+                ..PoolSample::default()
+            },
+            100,
+        );
+        assert_eq!(pool.report(None).state, "UNKNOWN");
+    }
+}
