@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod cli;
+pub mod blktrace;
 pub mod event;
 pub mod input;
 pub mod report;

@@ -3,6 +3,8 @@
 //! A source yields [`Input`]s one by one and knows nothing of analysis or output. Whoever
 //! pulls it (capture, report, top, events, compare, export) does not know which one it is.
 
+pub mod blktrace;
+
 use crate::{input::Input, report::model::SourceKind};
 
 /// A stream of [`Input`]s: first [`Input::Start`], last [`Input::End`] unless the capture was
