@@ -4,8 +4,8 @@
 //! model -> a renderer.
 
 pub mod analysis;
-pub mod cli;
 pub mod blktrace;
+pub mod cli;
 pub mod event;
 pub mod input;
 pub mod report;
