@@ -8,5 +8,7 @@ pub mod blktrace;
 pub mod cli;
 pub mod event;
 pub mod input;
+pub mod output;
+pub mod progress;
 pub mod report;
 pub mod source;

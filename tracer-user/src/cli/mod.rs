@@ -6,6 +6,7 @@
 pub mod args;
 mod exit;
 pub mod plan;
+pub mod present;
 pub mod value;
 
 use std::{

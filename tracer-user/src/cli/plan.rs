@@ -8,7 +8,7 @@ use super::{
     args::{CaptureArgs, ColorWhen, ConsoleArgs, ReportArgs, TraceArgs},
     value::{FailOn, Format},
 };
-use crate::report::style::Style;
+use crate::{progress::ProgressKind, report::style::Style};
 
 /// What the process finds around it: read once, at start.
 #[derive(Clone, Debug, Default)]
@@ -108,20 +108,6 @@ pub struct Presentation {
     pub style: Style,
 }
 
-/// Whether and how progress is shown on standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProgressPlan {
-    /// Not at all.
-    Quiet,
-    /// A line now and then.
-    Lines,
-    /// A bar on a terminal; `unicode` as in [`Style`].
-    Bar {
-        /// Whether the terminal shows more than ASCII.
-        unicode: bool,
-    },
-}
-
 /// Plan of `capture`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturePlan {
@@ -134,7 +120,7 @@ pub struct CapturePlan {
     /// What becomes of the report.
     pub presentation: Presentation,
     /// Progress.
-    pub progress: ProgressPlan,
+    pub progress: ProgressKind,
 }
 
 impl CapturePlan {
@@ -145,7 +131,7 @@ impl CapturePlan {
             duration_ns: args.duration,
             wait: args.wait,
             presentation: Presentation::resolve(args.report, &args.console, env)?,
-            progress: ProgressPlan::resolve(&args.console, env),
+            progress: progress(&args.console, env),
         })
     }
 }
@@ -220,17 +206,15 @@ impl std::fmt::Display for Target {
     }
 }
 
-impl ProgressPlan {
-    /// Resolves `--quiet` and the terminal's abilities.
-    #[must_use]
-    pub fn resolve(console: &ConsoleArgs, env: &Environment) -> Self {
-        match (console.quiet, env.stderr_is_terminal && !env.dumb_terminal) {
-            (true, _) => Self::Quiet,
-            (false, false) => Self::Lines,
-            (false, true) => Self::Bar {
-                unicode: env.unicode,
-            },
-        }
+/// How progress is shown on standard error.
+#[must_use]
+pub fn progress(console: &ConsoleArgs, env: &Environment) -> ProgressKind {
+    match (console.quiet, env.stderr_is_terminal && !env.dumb_terminal) {
+        (true, _) => ProgressKind::Quiet,
+        (false, false) => ProgressKind::Lines,
+        (false, true) => ProgressKind::Bar {
+            unicode: env.unicode,
+        },
     }
 }
 
@@ -286,7 +270,7 @@ mod tests {
             target: Target::Stdout,
         };
         assert_eq!(plan.presentation.outputs, [text]);
-        assert_eq!(plan.progress, ProgressPlan::Lines);
+        assert_eq!(plan.progress, ProgressKind::Lines);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The report model of the contract and its renderings.
 
 mod content;
+pub mod json;
+pub mod markdown;
 pub mod model;
+pub mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod style;
