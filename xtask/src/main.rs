@@ -4,7 +4,12 @@
 //! same. A verb that lacks a tool names it and the command that gets it.
 
 mod build_ebpf;
+mod check;
+mod demo;
 mod process;
+mod python;
+mod test;
+mod tool;
 mod workspace;
 
 use std::process::ExitCode;
@@ -17,11 +22,20 @@ use clap::Parser;
 enum Verb {
     /// Rebuild the eBPF object that the binary embeds, or check it.
     BuildEbpf(build_ebpf::Options),
+    /// Check formatting, lints, documentation, dependencies and the eBPF object; changes nothing.
+    Check(check::Options),
+    /// Trace a workload like a virtual machine's on a device made for it, and show the report.
+    Demo(demo::Options),
+    /// Run every test.
+    Test(test::Options),
 }
 
 fn main() -> ExitCode {
     let done = match Verb::parse() {
         Verb::BuildEbpf(options) => build_ebpf::run(&options),
+        Verb::Check(options) => check::run(&options),
+        Verb::Demo(options) => return demo::run(&options),
+        Verb::Test(options) => test::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -33,3 +33,11 @@ pub(crate) fn cargo_home() -> Result<PathBuf> {
         None => Ok(home()?.join(".cargo")),
     }
 }
+
+/// What is dear to make and outlives a checkout: `$ZVOLTRACE_CACHE`, else `~/.cache/zvoltrace`.
+pub(crate) fn cache_dir() -> Result<PathBuf> {
+    match env::var_os("ZVOLTRACE_CACHE") {
+        Some(dir) => Ok(PathBuf::from(dir)),
+        None => Ok(home()?.join(".cache/zvoltrace")),
+    }
+}

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use object::build::elf::{Builder, SectionData};
 use object::elf::SHT_STRTAB;
 
-use crate::{process, workspace};
+use crate::{process, tool, workspace};
 use digest::{Digest, Inputs};
 use toolchain::Toolchain;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.check {
         return check(root);
     }
-    let install = options.install || std::env::var_os("CI").is_some();
+    let install = tool::may_install(options.install);
     let recorded = Digest::read(&root.join(DIGEST))?;
     let preferred = recorded.as_ref().map(|digest| digest.toolchain.kind);
     let toolchain = Toolchain::find(options.toolchain, preferred, install)?;
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Fails when the kept object is not that of the present sources.
-fn check(root: &Path) -> Result<()> {
+pub(crate) fn check(root: &Path) -> Result<()> {
     let recorded =
         Digest::read(&root.join(DIGEST))?.with_context(|| format!("{DIGEST} is missing"))?;
     let kept = fs::read(root.join(OBJECT)).with_context(|| format!("cannot read {OBJECT}"))?;

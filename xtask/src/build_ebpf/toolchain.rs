@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::{PACKAGE, PROFILE, TARGET};
-use crate::{process, workspace};
+use crate::{process, tool, workspace};
 
 /// What both toolchains pass to rustc. `v3` has been in the kernel since 5.1; the one instruction
 /// of it that came later (compare-and-exchange, 5.12) stands only in programs that older kernels
@@ -299,10 +299,7 @@ fn search_path() -> Result<OsString> {
 fn install_debian() -> Result<()> {
     let debian = Kind::Debian.missing();
     if debian.iter().any(|missing| missing.what != "bpf-linker") {
-        let mut apt = Command::new("apt-get");
-        apt.env("DEBIAN_FRONTEND", "noninteractive");
-        apt.args(["install", "--yes", "--no-install-recommends"]);
-        process::run(apt.args(PACKAGES))?;
+        tool::apt_install(PACKAGES)?;
     }
     if linker_version()?.is_none() {
         let mut install = process::cargo();
