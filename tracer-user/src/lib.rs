@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod blktrace;
 pub mod cli;
+pub mod device;
 pub mod event;
 pub mod input;
 pub mod output;
