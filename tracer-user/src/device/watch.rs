@@ -240,6 +240,10 @@ impl DeviceWatch {
         let mut seen = Vec::new();
         let mut room = self.inventory.room_for_read_only();
         for name in names {
+            if !self.listing.contains_key(&name) {
+                seen.push((name, None));
+                continue;
+            }
             let dataset = self.links.dataset(&name);
             let is_traced = self.inventory.get(&name).is_some();
             if !is_traced && !self.selector.picks(&name, dataset) {
@@ -247,7 +251,7 @@ impl DeviceWatch {
                 continue;
             }
             if !is_traced && dataset.is_some_and(is_snapshot) {
-                if room == 0 && self.listing.contains_key(&name) {
+                if room == 0 {
                     self.inventory.refuse(name);
                     continue;
                 }
