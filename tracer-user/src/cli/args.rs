@@ -44,10 +44,12 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Print the report of a capture kept in files
+    Report(FileReportArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
     /// Print the manual page, in roff
-    Man,
+    Man(ManArgs),
 }
 
 /// Which disks, and how they are traced: flags of the live verbs.
@@ -167,10 +169,47 @@ Examples:
   zvoltrace capture --also json:report.json -o report.txt
   zvoltrace capture -q --fail-on warning && echo fits";
 
+/// Flags of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct FileReportArgs {
+    /// What to read: blktrace files (a folder, a base name, files, or - for a stream), or the
+    /// default lines of blkparse
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<PathBuf>,
+
+    /// Block size to judge writes against, for disks whose own is not in the input
+    #[arg(long, value_name = "SIZE", value_parser = value::block_size)]
+    pub block_size: Option<u64>,
+
+    /// How the report is written.
+    #[command(flatten)]
+    pub report: ReportArgs,
+
+    /// What is said beside it.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  zvoltrace report --block-size 16K zd16               zd16.blktrace.0, .1, ...
+  zvoltrace report --block-size 16K trace.txt          what blkparse printed
+  blktrace -d /dev/zd16 -w 10 -o - | zvoltrace report --block-size 16K -";
+
 /// Flags of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// Shell to print completions for
     #[arg(value_name = "SHELL", value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+/// Flags of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  zvoltrace man capture | man -l -")]
+pub struct ManArgs {
+    /// Verb to print the page of, instead of the whole command's
+    #[arg(value_name = "VERB")]
+    pub verb: Option<String>,
 }

@@ -5,8 +5,10 @@
 
 pub mod args;
 mod exit;
+mod input;
 pub mod plan;
 pub mod present;
+mod report;
 pub mod value;
 
 use std::{
@@ -19,7 +21,7 @@ use clap::{CommandFactory, Parser};
 pub use self::exit::{ExitStatus, Refusal};
 use self::{
     args::{Cli, Verb},
-    plan::Environment,
+    plan::{Environment, ReportPlan},
 };
 
 /// Runs the command and says how the process is to end. Errors are printed on standard error.
@@ -51,19 +53,31 @@ pub fn run(args: &[OsString]) -> ExitStatus {
     }
 }
 
-fn dispatch(verb: Verb, _env: &Environment) -> anyhow::Result<ExitStatus> {
+fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
+        Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
         Verb::Completions(args) => {
             let mut text = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "zvoltrace", &mut text);
             print(&text)
         }
-        Verb::Man => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-            print(&text)
-        }
+        Verb::Man(args) => print(&manual(args.verb.as_deref())?),
     }
+}
+
+fn manual(verb: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    let mut command = Cli::command();
+    // Gives the verbs their full names and inherited flags.
+    command.build();
+    if let Some(verb) = verb {
+        command = command
+            .find_subcommand(verb)
+            .ok_or_else(|| Refusal::Usage(format!("no verb {verb}: see zvoltrace --help")))?
+            .clone();
+    }
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command).render(&mut text)?;
+    Ok(text)
 }
 
 fn print(text: &[u8]) -> anyhow::Result<ExitStatus> {

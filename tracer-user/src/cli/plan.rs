@@ -5,7 +5,7 @@ use std::{ffi::OsString, io::IsTerminal, path::PathBuf};
 
 use super::{
     Refusal,
-    args::{CaptureArgs, ColorWhen, ConsoleArgs, ReportArgs, TraceArgs},
+    args::{CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ReportArgs, TraceArgs},
     value::{FailOn, Format},
 };
 use crate::{progress::ProgressKind, report::style::Style};
@@ -132,6 +132,31 @@ impl CapturePlan {
             wait: args.wait,
             presentation: Presentation::resolve(args.report, &args.console, env)?,
             progress: progress(&args.console, env),
+        })
+    }
+}
+
+/// Plan of `report`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportPlan {
+    /// Files, folders or base names.
+    pub inputs: Vec<PathBuf>,
+    /// Block size for disks whose own is not in the input.
+    pub block_size_bytes: Option<u64>,
+    /// Arguments as given, for inputs that do not hold those of the capture.
+    pub args: Vec<String>,
+    /// What becomes of the report.
+    pub presentation: Presentation,
+}
+
+impl ReportPlan {
+    /// Resolves the arguments of `report`.
+    pub fn resolve(args: FileReportArgs, env: &Environment) -> Result<Self, Refusal> {
+        Ok(Self {
+            inputs: args.inputs,
+            block_size_bytes: args.block_size,
+            args: env.args.clone(),
+            presentation: Presentation::resolve(args.report, &args.console, env)?,
         })
     }
 }

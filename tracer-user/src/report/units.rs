@@ -75,10 +75,10 @@ fn rate(amount: f64, duration_ns: u64) -> String {
         return "-".into();
     }
     let rate = amount * 1e9 / float(duration_ns);
-    if rate > 0.0 && rate < 0.005 {
-        "<0.01".into()
-    } else {
-        three_digits(rate)
+    match rate {
+        0.0 => "0".into(),
+        r if r < 0.005 => "<0.01".into(),
+        r => three_digits(r),
     }
 }
 
@@ -233,6 +233,7 @@ mod tests {
     fn rates_need_time() {
         assert_eq!(per_second(48_000, 60_000_000_000), "800");
         assert_eq!(per_second(1, 600_000_000_000), "<0.01");
+        assert_eq!(per_second(0, 1), "0");
         assert_eq!(per_second(1, 0), "-");
         assert_eq!(mib_per_second(375 << 20, 60_000_000_000), "6.25");
     }

@@ -47,6 +47,9 @@ pub(in super::super) fn capture_facts(report: &Report, unicode: bool) -> Vec<Fac
 
 fn machine(report: &Report) -> String {
     let host = &report.host;
+    if host.hostname.is_empty() && host.kernel.is_empty() {
+        return "not known: the input does not say".into();
+    }
     let zfs = host.zfs_version.as_deref().map_or_else(
         || "no ZFS".into(),
         |version| format!("ZFS {}", printable(version)),
@@ -70,10 +73,13 @@ fn run(report: &Report, unicode: bool) -> String {
         Some(asked) if asked != reached => format!(" of {asked} asked for"),
         _ => String::new(),
     };
-    format!(
-        "{source}, {reached}{asked}, from {}",
-        printable(&capture.started)
-    )
+    // An input without wall-clock time begins at the epoch.
+    let started = if capture.started.starts_with("1970-01-01T00:00:00") {
+        String::new()
+    } else {
+        format!(", from {}", printable(&capture.started))
+    };
+    format!("{source}, {reached}{asked}{started}")
 }
 
 /// The line that says whether the numbers can be relied on, and one for each thing they lack.

@@ -86,11 +86,13 @@ fn disk(device: &DeviceReport) -> String {
         Mode::Bio => "bio",
         Mode::BlkMq => "blk-mq",
     };
+    let size = match device.size_bytes {
+        0 => "size not known".into(),
+        bytes => volume(bytes),
+    };
     format!(
-        "{block}, mode {mode}, {}, {}:{}",
-        volume(device.size_bytes),
-        device.major,
-        device.minor
+        "{block}, mode {mode}, {size}, {}:{}",
+        device.major, device.minor
     )
 }
 
@@ -159,14 +161,17 @@ fn durability(device: &DeviceReport, end_ns: u64) -> Option<Fact> {
     if writes == 0 {
         return None;
     }
-    let durable = format!(
-        "{} writes ({}, {}/s): {} FUA, {} preflush with data",
-        count(sync.durable_writes),
-        percent_of(sync.durable_writes, writes),
-        per_second(sync.durable_writes, lifetime_ns(device, end_ns)),
-        count(sync.fua),
-        count(sync.preflush_with_data),
-    );
+    let durable = match sync.durable_writes {
+        0 => "no write: neither FUA nor preflush with data".into(),
+        n => format!(
+            "{} writes ({}, {}/s): {} FUA, {} preflush with data",
+            count(n),
+            percent_of(n, writes),
+            per_second(n, lifetime_ns(device, end_ns)),
+            count(sync.fua),
+            count(sync.preflush_with_data),
+        ),
+    };
     let hints = match sync.hinted {
         0 => String::new(),
         n => format!("; SYNC hint, which ZFS ignores, on {}", count(n)),
