@@ -55,7 +55,7 @@ fn help_goes_to_standard_output_and_fits_80_columns() {
 
 #[test]
 fn wrong_usage_is_2_and_says_what_is_right_on_standard_error() {
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 16] = [
         (&[], "Usage: zvoltrace"),
         (&["frobnicate"], "unrecognized subcommand"),
         (&["report"], "<INPUT>"),
@@ -82,6 +82,12 @@ fn wrong_usage_is_2_and_says_what_is_right_on_standard_error() {
             &["report", "--color", "sometimes", "x"],
             "auto, always, never",
         ),
+        (
+            &["list", "--format", "markdown"],
+            "possible values: text, json",
+        ),
+        (&["list", "[zd"], "not a valid pattern"),
+        (&["list", ""], "pattern is empty"),
         (&["completions", "tcsh"], "bash"),
         (&["man", "frobnicate"], "no verb frobnicate"),
     ];
@@ -112,6 +118,30 @@ fn an_input_that_is_not_there_is_a_failure_that_names_it() {
         "{text}"
     );
     assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn a_disk_that_is_not_there_is_a_missing_prerequisite() {
+    for pattern in ["zd999999", "/dev/no-such-disk-at-all/x", "no/such/dataset"] {
+        let output = run(&["list", pattern]);
+        assert_eq!(output.status.code(), Some(3), "{pattern}: {output:?}");
+        assert!(stderr(&output).contains(pattern), "{output:?}");
+        assert!(stdout(&output).is_empty());
+    }
+}
+
+#[test]
+fn the_list_is_there_for_people_and_for_programs() {
+    let output = run(&["list"]);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "a host without zvols is no error: {output:?}"
+    );
+    let output = run(&["list", "--format", "json"]);
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(list["schema"], "zvoltrace.list/1");
+    assert!(list["devices"].is_array());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::value::{self, Also, FailOn, Format};
+use super::value::{self, Also, FailOn, Format, PlainFormat};
 
 /// What guests do to their ZFS volumes, and whether volblocksize fits.
 ///
@@ -44,6 +44,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// List the zvols of this host: device, dataset, volblocksize, mode
+    List(ListArgs),
     /// Print the report of a capture kept in files
     Report(FileReportArgs),
     /// Print shell completions
@@ -196,6 +198,41 @@ Examples:
   zvoltrace report --block-size 16K zd16               zd16.blktrace.0, .1, ...
   zvoltrace report --block-size 16K trace.txt          what blkparse printed
   blktrace -d /dev/zd16 -w 10 -o - | zvoltrace report --block-size 16K -";
+
+/// Flags of `list`.
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub struct ListArgs {
+    /// Disks to list, as for capture [default: zd*, all zvols]
+    #[arg(value_name = "PATTERN")]
+    pub patterns: Vec<String>,
+
+    /// The same as PATTERN; may be given several times
+    #[arg(short, long = "device", value_name = "PATTERN")]
+    pub devices: Vec<String>,
+
+    /// Form of the list
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PlainFormat::Text)]
+    pub format: PlainFormat,
+
+    /// Write the list to FILE, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Replace dataset names by the tokens that reports have
+    #[arg(long)]
+    pub redact: bool,
+}
+
+const LIST_EXAMPLES: &str = "\
+Columns: the kernel's name; the block size (volblocksize) that ZFS rewrites as a
+whole; the mode, bio or blk-mq, that decides how the disk is traced; its size;
+the virtual machine by Proxmox's names; the dataset.
+
+Examples:
+  zvoltrace list                      all zvols
+  zvoltrace list '*'                  every disk
+  zvoltrace list --format json 'tank/vm-100-*'";
 
 /// Flags of `completions`.
 #[derive(Debug, Args)]

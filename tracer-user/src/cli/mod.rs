@@ -6,6 +6,7 @@
 pub mod args;
 mod exit;
 mod input;
+mod list;
 pub mod plan;
 pub mod present;
 mod report;
@@ -21,8 +22,10 @@ use clap::{CommandFactory, Parser};
 pub use self::exit::{ExitStatus, Refusal};
 use self::{
     args::{Cli, Verb},
-    plan::{Environment, ReportPlan},
+    plan::{Environment, ListPlan, ReportPlan, Target},
+    present::deliver,
 };
+use crate::device::Roots;
 
 /// Runs the command and says how the process is to end. Errors are printed on standard error.
 #[must_use]
@@ -55,13 +58,18 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
+        Verb::List(args) => list::run(&ListPlan::resolve(args), &Roots::system()),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
         Verb::Completions(args) => {
             let mut text = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "zvoltrace", &mut text);
-            print(&text)
+            deliver(&Target::Stdout, &text)?;
+            Ok(ExitStatus::Done)
         }
-        Verb::Man(args) => print(&manual(args.verb.as_deref())?),
+        Verb::Man(args) => {
+            deliver(&Target::Stdout, &manual(args.verb.as_deref())?)?;
+            Ok(ExitStatus::Done)
+        }
     }
 }
 
@@ -78,11 +86,4 @@ fn manual(verb: Option<&str>) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     clap_mangen::Man::new(command).render(&mut text)?;
     Ok(text)
-}
-
-fn print(text: &[u8]) -> anyhow::Result<ExitStatus> {
-    let mut out = io::stdout().lock();
-    out.write_all(text)?;
-    out.flush()?;
-    Ok(ExitStatus::Done)
 }

@@ -5,10 +5,14 @@ use std::{ffi::OsString, io::IsTerminal, path::PathBuf};
 
 use super::{
     Refusal,
-    args::{CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ReportArgs, TraceArgs},
-    value::{FailOn, Format},
+    args::{CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ListArgs, ReportArgs, TraceArgs},
+    value::{FailOn, Format, PlainFormat},
 };
-use crate::{progress::ProgressKind, report::style::Style};
+use crate::{
+    device::{DEFAULT_PATTERN, Roots, Selector, SelectorError},
+    progress::ProgressKind,
+    report::style::Style,
+};
 
 /// What the process finds around it: read once, at start.
 #[derive(Clone, Debug, Default)]
@@ -161,6 +165,45 @@ impl ReportPlan {
     }
 }
 
+/// Plan of `list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPlan {
+    /// Patterns as given; none for all zvols.
+    pub patterns: Vec<String>,
+    /// Form.
+    pub format: PlainFormat,
+    /// Place.
+    pub target: Target,
+    /// Names become tokens.
+    pub redact: bool,
+}
+
+impl ListPlan {
+    /// Resolves the arguments of `list`.
+    #[must_use]
+    pub fn resolve(args: ListArgs) -> Self {
+        let mut patterns = args.patterns;
+        patterns.extend(args.devices);
+        Self {
+            patterns,
+            format: args.format,
+            target: Target::of(args.output),
+            redact: args.redact,
+        }
+    }
+}
+
+/// Compiles patterns. What no disk could ever match is wrong usage; a path that is not there
+/// now is a missing prerequisite.
+pub fn selector(patterns: &[String], roots: &Roots) -> Result<Selector, Refusal> {
+    Selector::new(roots, patterns).map_err(|error| match error {
+        SelectorError::NoSuchPath { .. } | SelectorError::NotABlockDevice { .. } => {
+            Refusal::Prerequisite(error.to_string())
+        }
+        _ => Refusal::Usage(error.to_string()),
+    })
+}
+
 impl TracePlan {
     /// Resolves the flags of the live verbs.
     #[must_use]
@@ -168,7 +211,7 @@ impl TracePlan {
         let mut patterns = args.patterns;
         patterns.extend(args.devices);
         if patterns.is_empty() {
-            patterns.push("zd*".into());
+            patterns.push(DEFAULT_PATTERN.into());
         }
         Self {
             patterns,

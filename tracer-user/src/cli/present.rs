@@ -53,22 +53,24 @@ pub fn present(report: &Report, plan: &Presentation) -> anyhow::Result<ExitStatu
 }
 
 fn write(report: &Report, output: &Output, style: &Style) -> anyhow::Result<()> {
-    match &output.target {
+    let color = style.color && output.target == Target::Stdout;
+    let style = Style { color, ..*style };
+    deliver(
+        &output.target,
+        render(report, output.format, &style)?.as_bytes(),
+    )
+}
+
+/// Brings a finished text to its place.
+pub(super) fn deliver(target: &Target, text: &[u8]) -> anyhow::Result<()> {
+    match target {
         Target::Stdout => {
-            let text = render(report, output.format, style)?;
             let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes())
+            out.write_all(text)
                 .and_then(|()| out.flush())
                 .context("cannot write to standard output")
         }
-        Target::File(path) => {
-            let style = Style {
-                color: false,
-                ..*style
-            };
-            let text = render(report, output.format, &style)?;
-            Ok(output::write_file(path, text.as_bytes())?)
-        }
+        Target::File(path) => Ok(output::write_file(path, text)?),
     }
 }
 

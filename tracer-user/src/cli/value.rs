@@ -85,6 +85,15 @@ pub enum Format {
     Markdown,
 }
 
+/// Form of what is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlainFormat {
+    /// For people
+    Text,
+    /// For programs: one object
+    Json,
+}
+
 /// A second form of the same report, `FORMAT:FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Also {

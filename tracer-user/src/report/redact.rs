@@ -149,7 +149,9 @@ impl Redactor {
         self.token("pool", name)
     }
 
-    fn dataset(&self, name: &str) -> String {
+    /// The token of a dataset: its pool's, and one for the whole name.
+    #[must_use]
+    pub fn dataset(&self, name: &str) -> String {
         let pool = name.split('/').next().unwrap_or_default();
         format!("{}/{}", self.pool(pool), self.token("ds", name))
     }
