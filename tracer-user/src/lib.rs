@@ -9,6 +9,7 @@ pub mod cli;
 pub mod device;
 pub mod event;
 pub mod input;
+pub mod kstat;
 pub mod output;
 pub mod progress;
 pub mod report;
