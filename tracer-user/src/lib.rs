@@ -8,6 +8,7 @@ pub mod blktrace;
 pub mod cli;
 pub mod device;
 pub mod event;
+pub mod host;
 pub mod input;
 pub mod kstat;
 pub mod output;

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::Disk;
-use crate::input::Mode;
+use crate::{input::Mode, report::units};
 
 /// Value of [`List::schema`].
 pub const SCHEMA: &str = "zvoltrace.list/1";
@@ -85,9 +85,9 @@ pub fn text(disks: &[Disk]) -> String {
     for disk in disks {
         table.add_row([
             disk.name.clone(),
-            disk.volblocksize_bytes.map_or_else(dash, binary),
+            disk.volblocksize_bytes.map_or_else(dash, units::size),
             mode(disk.mode).to_owned(),
-            binary(disk.size_bytes),
+            units::volume(disk.size_bytes),
             disk.vm().map_or_else(dash, |vm| vm.to_string()),
             name(disk),
         ]);
@@ -122,21 +122,5 @@ const fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::Bio => "bio",
         Mode::BlkMq => "blk-mq",
-    }
-}
-
-/// A size in the largest binary unit that it fills, with at most one decimal (`8K`, `1.5T`).
-fn binary(bytes: u64) -> String {
-    const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
-    let mut unit = 0;
-    let mut scale = 1_u64;
-    while unit + 1 < UNITS.len() && bytes / scale >= 1024 {
-        scale <<= 10;
-        unit += 1;
-    }
-    let tenths = u128::from(bytes) * 10 / u128::from(scale);
-    match (tenths / 10, tenths % 10) {
-        (whole, 0) => format!("{whole}{}", UNITS[unit]),
-        (whole, tenth) => format!("{whole}.{tenth}{}", UNITS[unit]),
     }
 }
