@@ -35,7 +35,7 @@ fn the_version_is_one_line_on_standard_output() {
 fn help_goes_to_standard_output_and_fits_80_columns() {
     let verbs: Vec<String> = stdout(&run(&["--help"]))
         .lines()
-        .skip_while(|line| *line != "Commands:")
+        .skip_while(|line| *line != "Verbs:")
         .skip(1)
         .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))

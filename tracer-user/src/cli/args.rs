@@ -25,6 +25,8 @@ use super::value::{self, Also, FailOn, Format, PlainFormat};
     version,
     max_term_width = 80,
     disable_help_subcommand = true,
+    subcommand_value_name = "VERB",
+    subcommand_help_heading = "Verbs",
     after_help = EXAMPLES
 )]
 pub struct Cli {
@@ -128,7 +130,7 @@ pub struct ConsoleArgs {
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
-    /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
     Auto,
     /// In every case
     Always,

@@ -79,7 +79,7 @@ pub(super) fn duration_ns(text: &str) -> Result<u64, String> {
 pub enum Format {
     /// For people: 80 columns, made to be pasted into a ticket
     Text,
-    /// For programs: one object, schema `zvoltrace.report/1`
+    /// For programs: one object, schema zvoltrace.report/1
     Json,
     /// The text as headings and tables, for tickets that render them
     Markdown,
