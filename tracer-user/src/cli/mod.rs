@@ -4,6 +4,7 @@
 //! looks at arguments, and nothing here traces, analyses or renders.
 
 pub mod args;
+mod environment;
 mod exit;
 mod input;
 mod list;
@@ -19,11 +20,14 @@ use std::{
 
 use clap::{CommandFactory, Parser};
 
-pub use self::exit::{ExitStatus, Refusal};
 use self::{
     args::{Cli, Verb},
-    plan::{Environment, ListPlan, ReportPlan, Target},
+    plan::{ListPlan, ReportPlan, Target},
     present::deliver,
+};
+pub use self::{
+    environment::Environment,
+    exit::{ExitStatus, Refusal},
 };
 use crate::device::Roots;
 

@@ -1,11 +1,12 @@
 //! What the command line comes to: every default filled in, every choice made. A plan is all
 //! that a verb sees; it never looks at arguments or the environment again.
 
-use std::{ffi::OsString, io::IsTerminal, path::PathBuf};
+use std::path::PathBuf;
 
 use super::{
     Refusal,
     args::{CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ListArgs, ReportArgs, TraceArgs},
+    environment::Environment,
     value::{FailOn, Format, PlainFormat},
 };
 use crate::{
@@ -13,60 +14,6 @@ use crate::{
     progress::ProgressKind,
     report::style::Style,
 };
-
-/// What the process finds around it: read once, at start.
-#[derive(Clone, Debug, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "facts that do not depend on each other"
-)]
-pub struct Environment {
-    /// Arguments without the program's name.
-    pub args: Vec<String>,
-    /// Standard output is a terminal.
-    pub stdout_is_terminal: bool,
-    /// Standard error is a terminal.
-    pub stderr_is_terminal: bool,
-    /// `NO_COLOR` is set and not empty.
-    pub no_color: bool,
-    /// `TERM` is `dumb` or not set.
-    pub dumb_terminal: bool,
-    /// The locale's character set is UTF-8.
-    pub unicode: bool,
-}
-
-impl Environment {
-    /// Reads the process's own.
-    #[must_use]
-    pub fn of_process(args: &[OsString]) -> Self {
-        let text = |args: &[OsString]| {
-            args.iter()
-                .skip(1)
-                .map(|a| a.to_string_lossy().into_owned())
-                .collect()
-        };
-        Self {
-            args: text(args),
-            stdout_is_terminal: std::io::stdout().is_terminal(),
-            stderr_is_terminal: std::io::stderr().is_terminal(),
-            ..Self::of_variables(|name| std::env::var_os(name))
-        }
-    }
-
-    /// The part that comes from variables, through `get`.
-    fn of_variables(get: impl Fn(&str) -> Option<OsString>) -> Self {
-        let set = |name: &str| get(name).filter(|value| !value.is_empty());
-        // POSIX: the first of these that is set and not empty decides; none means "C".
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
-        let locale = locale.unwrap_or_default().to_string_lossy().to_lowercase();
-        Self {
-            no_color: set("NO_COLOR").is_some(),
-            dumb_terminal: set("TERM").is_none_or(|term| term == "dumb"),
-            unicode: locale.contains("utf-8") || locale.contains("utf8"),
-            ..Self::default()
-        }
-    }
-}
 
 /// Which disks are traced, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -318,14 +265,6 @@ mod tests {
         CapturePlan::resolve(Capture::try_parse_from(words).unwrap().args, env)
     }
 
-    fn variables(set: &[(&str, &str)]) -> Environment {
-        Environment::of_variables(|name| {
-            set.iter()
-                .find(|(n, _)| *n == name)
-                .map(|(_, value)| value.into())
-        })
-    }
-
     #[test]
     fn without_arguments_all_zvols_are_traced_for_a_minute() {
         let plan = resolve("", &Environment::default()).unwrap();
@@ -358,24 +297,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_locale_variable_that_is_set_decides_the_characters() {
-        assert!(variables(&[("LANG", "de_DE.UTF-8")]).unicode);
-        assert!(variables(&[("LC_ALL", ""), ("LC_CTYPE", "C.utf8")]).unicode);
-        assert!(!variables(&[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")]).unicode);
-        assert!(!variables(&[]).unicode);
-    }
-
-    #[test]
     fn colour_is_for_terminals_that_have_it_unless_asked_for() {
         let on_terminal = |mut env: Environment, line: &str| {
             env.stdout_is_terminal = true;
             resolve(line, &env).unwrap().presentation.style.color
         };
-        let xterm = || variables(&[("TERM", "xterm")]);
+        let xterm = || Environment::default();
+        let dumb = Environment {
+            dumb_terminal: true,
+            ..xterm()
+        };
+        let no_color = Environment {
+            no_color: true,
+            ..xterm()
+        };
         assert!(on_terminal(xterm(), ""));
         assert!(!on_terminal(xterm(), "--color never"));
-        assert!(!on_terminal(variables(&[("TERM", "dumb")]), ""));
-        let no_color = variables(&[("TERM", "xterm"), ("NO_COLOR", "1")]);
+        assert!(!on_terminal(dumb, ""));
         assert!(!on_terminal(no_color.clone(), ""));
         assert!(on_terminal(no_color, "--color always"));
         assert!(!resolve("", &xterm()).unwrap().presentation.style.color);

@@ -10,9 +10,6 @@ use super::{
     model::{DeviceReport, Report},
 };
 
-/// Idle devices that are named; of more only the number is said.
-const IDLE_NAMED: usize = 60;
-
 /// Renders the report.
 #[must_use]
 pub fn render(report: &Report) -> String {
@@ -20,9 +17,7 @@ pub fn render(report: &Report) -> String {
     let mut page = Page(String::new());
     page.paragraph(&format!("# zvoltrace {}", escape(&report.tool_version)));
     page.facts(&content::capture_facts(report, true));
-    let (idle, busy): (Vec<_>, Vec<_>) = content::severest_first(&report.devices)
-        .into_iter()
-        .partition(|device| content::is_idle(device));
+    let (busy, idle) = content::busy_and_idle(&report.devices);
     if report.devices.is_empty() {
         page.paragraph(content::NO_DEVICES);
     }
@@ -36,7 +31,7 @@ pub fn render(report: &Report) -> String {
         page.device(device, end_ns);
     }
     if !idle.is_empty() {
-        page.paragraph(&escape(&content::idle_line(&idle, IDLE_NAMED)));
+        page.paragraph(&escape(&content::idle_line(&idle)));
     }
     page.paragraph(content::LEGEND);
     page.0.truncate(page.0.trim_end().len());

@@ -13,9 +13,11 @@ use crate::input::Mode;
 
 /// Sizes of discards that are named.
 const DISCARD_SIZES_SHOWN: usize = 3;
+/// Idle devices that are named; of more only the number is said.
+const IDLE_NAMED: usize = 60;
 
 /// Whether nothing at all happened on a device.
-pub(in super::super) fn is_idle(device: &DeviceReport) -> bool {
+fn is_idle(device: &DeviceReport) -> bool {
     device.verdict.code == Code::Idle && device.outstanding.count == 0
 }
 
@@ -25,8 +27,10 @@ pub(in super::super) fn lifetime_ns(device: &DeviceReport, end_ns: u64) -> u64 {
     end.saturating_sub(device.appeared_ns.unwrap_or(0))
 }
 
-/// The devices with the severest verdict first, then the busiest.
-pub(in super::super) fn severest_first(devices: &[DeviceReport]) -> Vec<&DeviceReport> {
+/// The devices with I/O, the severest verdict first, then the busiest; and the idle ones.
+pub(in super::super) fn busy_and_idle(
+    devices: &[DeviceReport],
+) -> (Vec<&DeviceReport>, Vec<&DeviceReport>) {
     let io = |device: &DeviceReport| {
         let ops = &device.ops;
         [&ops.read, &ops.write, &ops.discard, &ops.other]
@@ -35,7 +39,7 @@ pub(in super::super) fn severest_first(devices: &[DeviceReport]) -> Vec<&DeviceR
     };
     let mut order: Vec<&DeviceReport> = devices.iter().collect();
     order.sort_by_key(|d| std::cmp::Reverse((d.verdict.severity, d.outstanding.count > 0, io(d))));
-    order
+    order.into_iter().partition(|device| !is_idle(device))
 }
 
 /// Kernel name, dataset and VMID: `zd16 tank/vm-100-disk-0 (VM 100)`.
@@ -51,11 +55,11 @@ pub(in super::super) fn title(device: &DeviceReport) -> String {
     }
 }
 
-/// Many idle devices in one line, at most `named` of them by name.
-pub(in super::super) fn idle_line(idle: &[&DeviceReport], named: usize) -> String {
+/// Idle devices in one line.
+pub(in super::super) fn idle_line(idle: &[&DeviceReport]) -> String {
     let titles: Vec<String> = idle
         .iter()
-        .take(named)
+        .take(IDLE_NAMED)
         .map(|device| title(device))
         .collect();
     let rest = match idle.len() - titles.len() {

@@ -12,8 +12,7 @@ pub(super) use self::{
     bars::{Bar, Bars, latencies, sizes},
     capture::capture_facts,
     device::{
-        idle_line, is_idle, lifetime_ns, other_findings, severest_first, state_facts, title,
-        workload_facts,
+        busy_and_idle, idle_line, lifetime_ns, other_findings, state_facts, title, workload_facts,
     },
     tables::{Table, candidates, operations, overview, severity_word, submitters},
 };

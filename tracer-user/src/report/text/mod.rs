@@ -16,8 +16,6 @@ use super::{
 
 /// Idle devices that still get a line of their own.
 const IDLE_SHOWN_ALONE: usize = 2;
-/// Idle devices that are named; of more only the number is said.
-const IDLE_NAMED: usize = 60;
 
 /// Renders the report.
 #[must_use]
@@ -31,9 +29,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     for fact in content::capture_facts(report, page.unicode()) {
         put_fact(&mut page, &fact);
     }
-    let (idle, busy): (Vec<_>, Vec<_>) = content::severest_first(&report.devices)
-        .into_iter()
-        .partition(|device| content::is_idle(device));
+    let (busy, idle) = content::busy_and_idle(&report.devices);
     if report.devices.is_empty() {
         page.blank();
         page.paragraph(0, content::NO_DEVICES);
@@ -78,7 +74,7 @@ fn idle_devices(page: &mut Page, idle: &[&DeviceReport]) {
         }
         return;
     }
-    page.labelled(Tone::Plain, "idle", &content::idle_line(idle, IDLE_NAMED));
+    page.labelled(Tone::Plain, "idle", &content::idle_line(idle));
 }
 
 fn put_fact(page: &mut Page, fact: &Fact) {
