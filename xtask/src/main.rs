@@ -6,10 +6,12 @@
 mod build_ebpf;
 mod check;
 mod demo;
+mod dist;
 mod process;
 mod python;
 mod test;
 mod tool;
+mod vm;
 mod workspace;
 
 use std::process::ExitCode;
@@ -28,6 +30,10 @@ enum Verb {
     Demo(demo::Options),
     /// Run every test.
     Test(test::Options),
+    /// Build the binary that users get: one static file.
+    Dist,
+    /// Machines with real ZFS, and the acceptance suite inside them.
+    Vm(vm::Options),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +42,8 @@ fn main() -> ExitCode {
         Verb::Check(options) => check::run(&options),
         Verb::Demo(options) => return demo::run(&options),
         Verb::Test(options) => test::run(&options),
+        Verb::Dist => dist::run(),
+        Verb::Vm(options) => vm::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -36,6 +36,13 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// A command that dies with this process, whatever ends it.
+pub(crate) fn tied(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
 /// Runs to the end with inherited output; an exit other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command
