@@ -30,7 +30,8 @@ pub(crate) fn build_static(package: &str, binary: &str, profile: &str) -> Result
         process::cargo()
             .args([
                 "build",
-                "--release",
+                "--profile",
+                profile,
                 "--target",
                 TARGET,
                 "--package",
