@@ -12,6 +12,7 @@ pub mod host;
 pub mod input;
 pub mod kstat;
 pub mod output;
+pub mod preflight;
 pub mod progress;
 pub mod report;
 pub mod source;

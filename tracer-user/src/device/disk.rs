@@ -146,12 +146,6 @@ pub(super) fn read(
     }
     let is_zvol = major == zvol_major;
     let dataset = dataset.filter(|_| is_zvol).map(str::to_owned);
-    // The request queue's directory is there for blk-mq only (block/blk-mq-sysfs.c).
-    let mode = if path.join("mq").is_dir() {
-        Mode::BlkMq
-    } else {
-        Mode::Bio
-    };
     // Every ZFS version sets it to the volblocksize (OpenZFS zvol_os.c,
     // blk_queue_physical_block_size); optimal_io_size differs from 2.3 on.
     let volblocksize_bytes = is_zvol
@@ -161,7 +155,7 @@ pub(super) fn read(
         name: name.to_owned(),
         major,
         first_minor,
-        mode,
+        mode: mode_of(&path),
         snapshot: dataset.as_deref().is_some_and(dataset::is_snapshot),
         dataset,
         read_only: read_number::<u8>(&path.join("ro")).is_some_and(|flag| flag != 0),
@@ -172,6 +166,15 @@ pub(super) fn read(
         identity,
         is_zvol,
     })
+}
+
+/// Mode of a disk by its directory: `mq` is there for blk-mq only (block/blk-mq-sysfs.c).
+pub(super) fn mode_of(path: &Path) -> Mode {
+    if path.join("mq").is_dir() {
+        Mode::BlkMq
+    } else {
+        Mode::Bio
+    }
 }
 
 fn sectors(path: &Path) -> u64 {

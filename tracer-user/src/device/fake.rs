@@ -41,9 +41,13 @@ impl FakeHost {
 
     /// Writes a file, its directories included.
     pub(crate) fn write(&self, path: &str, text: &str) {
+        self.write_bytes(path, text.as_bytes());
+    }
+
+    pub(crate) fn write_bytes(&self, path: &str, bytes: &[u8]) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::write(path, bytes).unwrap();
     }
 
     pub(crate) fn remove(&self, path: &str) {

@@ -25,7 +25,7 @@ pub use dataset::vm_of;
 pub use disk::{Disk, Identity};
 pub use inventory::{Change, Inventory};
 pub use roots::Roots;
-pub use scan::{order, scan, scan_selected};
+pub use scan::{count_zvols, order, scan, scan_selected};
 pub use selector::{DEFAULT_PATTERN, Selector, SelectorError};
 pub use uevent::Uevents;
 pub use watch::DeviceWatch;

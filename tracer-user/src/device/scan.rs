@@ -8,6 +8,7 @@ use super::{
     links::ZvolLinks,
     roots::Roots,
 };
+use crate::input::Mode;
 
 /// Most entries of `/sys/block` that are looked at.
 const MAX_ENTRIES: usize = 131_072;
@@ -70,4 +71,23 @@ pub fn order(disks: &mut [Disk]) {
             &b.name,
         ))
     });
+}
+
+/// How many zvols there are in bio mode and in blk-mq mode. It lists `/sys/block` and looks
+/// for one directory a zvol; zvols are told by their names (`ZVOL_DEV_NAME` in OpenZFS).
+#[must_use]
+pub fn count_zvols(roots: &Roots) -> (usize, usize) {
+    let is_zvol = |name: &str| {
+        name.strip_prefix("zd").is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    let names = names(roots);
+    let zvols = names.iter().filter(|(name, _)| is_zvol(name));
+    zvols.fold((0, 0), |(bio, blk_mq), (name, _)| {
+        match disk::mode_of(&roots.disk(name)) {
+            Mode::Bio => (bio + 1, blk_mq),
+            Mode::BlkMq => (bio, blk_mq + 1),
+        }
+    })
 }
