@@ -66,7 +66,7 @@ fn wrong_usage_is_2_and_says_what_is_right_on_standard_error() {
         (&["report", "--block-size", "8X", "x"], "8192, 8K or 1M"),
         (
             &["report", "--format", "xml", "x"],
-            "possible values: text, json, markdown",
+            "possible values: text, json, markdown, none",
         ),
         (&["report", "--also", "json", "x"], "FORMAT:FILE"),
         (&["report", "--also", "json:-", "x"], "a file of its own"),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::value::{self, Also, FailOn, Format, PlainFormat};
+use super::value::{self, Also, FailOn, Format, MaybeFormat, PlainFormat};
 
 /// What guests do to their ZFS volumes, and whether volblocksize fits.
 ///
@@ -87,8 +87,8 @@ pub struct TraceArgs {
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Form of the report
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = MaybeFormat(Some(Format::Text)))]
+    pub format: MaybeFormat,
 
     /// Write the report to FILE, whole or not at all, instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -156,6 +156,10 @@ pub struct CaptureArgs {
     #[arg(long)]
     pub wait: bool,
 
+    /// What is kept.
+    #[command(flatten)]
+    pub record: RecordArgs,
+
     /// How the report is written.
     #[command(flatten)]
     pub report: ReportArgs,
@@ -165,12 +169,36 @@ pub struct CaptureArgs {
     pub console: ConsoleArgs,
 }
 
+/// Whether and how every event is kept.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Keep every I/O in FILE, for report, events, compare, export and top
+    ///
+    /// An Arrow IPC stream, readable up to the last second even after a kill.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+
+    /// Begin a new part of the recording at this size
+    #[arg(long, value_name = "SIZE", requires = "record", value_parser = value::part_size)]
+    pub max_size: Option<u64>,
+
+    /// Keep only so many parts, the newest
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "max_size",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub max_files: Option<u32>,
+}
+
 const CAPTURE_EXAMPLES: &str = "\
 Examples:
   zvoltrace capture                                    all zvols, for 60 seconds
   zvoltrace capture -w 10 'tank/vm-100-*'              one guest, for 10 seconds
   zvoltrace capture --block-size 128K loop0            a disk that is no zvol
   zvoltrace capture --also json:report.json -o report.txt
+  zvoltrace capture -w 10m --record zd16.arrow zd16    every I/O, for later
   zvoltrace capture -q --fail-on warning && echo fits";
 
 /// Flags of `report`.

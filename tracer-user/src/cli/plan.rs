@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use super::{
     Refusal,
-    args::{CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ListArgs, ReportArgs, TraceArgs},
+    args::{
+        CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ListArgs, RecordArgs, ReportArgs,
+        TraceArgs,
+    },
     environment::Environment,
     value::{FailOn, Format, PlainFormat},
 };
@@ -68,6 +71,8 @@ pub struct CapturePlan {
     pub duration_ns: u64,
     /// Start though nothing matches yet.
     pub wait: bool,
+    /// Where every event is kept.
+    pub record: Option<RecordPlan>,
     /// What becomes of the report.
     pub presentation: Presentation,
     /// Progress.
@@ -77,12 +82,51 @@ pub struct CapturePlan {
 impl CapturePlan {
     /// Resolves the arguments of `capture`.
     pub fn resolve(args: CaptureArgs, env: &Environment) -> Result<Self, Refusal> {
+        let record = RecordPlan::resolve(args.record);
+        let presentation = Presentation::resolve(args.report, &args.console, env)?;
+        if let Some(record) = &record {
+            let target = Target::of(Some(record.path.clone()));
+            if presentation.outputs.iter().any(|o| o.target == target) {
+                return Err(Refusal::Usage(format!(
+                    "the recording and the report both go to {target}: give the report a file \
+                     of its own by -o, or use --format none"
+                )));
+            }
+        } else if presentation.outputs.is_empty() {
+            return Err(Refusal::Usage(
+                "--format none leaves nothing to do: give --record FILE".into(),
+            ));
+        }
         Ok(Self {
             trace: TracePlan::resolve(args.trace, env),
             duration_ns: args.duration,
             wait: args.wait,
-            presentation: Presentation::resolve(args.report, &args.console, env)?,
+            record,
+            presentation,
             progress: progress(&args.console, env),
+        })
+    }
+}
+
+/// Where and how a recording is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordPlan {
+    /// File; `-` for standard output.
+    pub path: PathBuf,
+    /// Size at which a new part begins; `None` for one file.
+    pub max_bytes: Option<u64>,
+    /// Parts that are kept, the newest; `None` for all.
+    pub max_files: Option<u32>,
+}
+
+impl RecordPlan {
+    /// Resolves the flags that keep events.
+    #[must_use]
+    pub fn resolve(args: RecordArgs) -> Option<Self> {
+        Some(Self {
+            path: args.record?,
+            max_bytes: args.max_size,
+            max_files: args.max_files,
         })
     }
 }
@@ -176,10 +220,18 @@ impl Presentation {
         console: &ConsoleArgs,
         env: &Environment,
     ) -> Result<Self, Refusal> {
-        let mut outputs = vec![Output {
-            format: args.format,
-            target: Target::of(args.output),
-        }];
+        let mut outputs = Vec::new();
+        if let Some(format) = args.format.0 {
+            outputs.push(Output {
+                format,
+                target: Target::of(args.output),
+            });
+        } else if let Some(path) = args.output {
+            return Err(Refusal::Usage(format!(
+                "--format none writes no report, but -o names {}: leave one out",
+                path.display()
+            )));
+        }
         outputs.extend(args.also.into_iter().map(|also| Output {
             format: also.format,
             target: Target::of(Some(also.path)),
@@ -278,6 +330,30 @@ mod tests {
         };
         assert_eq!(plan.presentation.outputs, [text]);
         assert_eq!(plan.progress, ProgressKind::Lines);
+    }
+
+    #[test]
+    fn no_report_needs_a_recording_and_a_recording_a_place_of_its_own() {
+        let env = Environment::default();
+        let plan = resolve("--format none --record a --max-size 1M --max-files 3", &env).unwrap();
+        assert_eq!(plan.presentation.outputs, []);
+        assert_eq!(
+            plan.record,
+            Some(RecordPlan {
+                path: "a".into(),
+                max_bytes: Some(1 << 20),
+                max_files: Some(3),
+            })
+        );
+        for line in [
+            "--format none",
+            "--format none --record a -o b",
+            "--record a -o a",
+            "--record -",
+        ] {
+            assert!(resolve(line, &env).is_err(), "{line}");
+        }
+        assert!(resolve("--record - --format none", &env).is_ok());
     }
 
     #[test]

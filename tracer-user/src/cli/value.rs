@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
 use clap::{
     ValueEnum,
-    builder::{OsStringValueParser, TypedValueParser},
+    builder::{OsStringValueParser, PossibleValue, TypedValueParser},
 };
 use jiff::SignedDuration;
 use serde::{Deserialize, de::IntoDeserializer, de::value::Error as DeError};
@@ -16,6 +16,8 @@ use crate::report::model::{Code, Report, Severity};
 const MIN_BLOCK_BYTES: u64 = 512;
 /// Largest block size ZFS knows (`large_blocks`, `zfs_max_recordsize`).
 const MAX_BLOCK_BYTES: u64 = 16 << 20;
+/// Smallest part of a recording: a smaller one would hold little beside its header.
+const MIN_PART_BYTES: u64 = 1 << 20;
 /// Largest ring: beyond it a faster reader helps more than more memory.
 const MAX_RING_BYTES: u64 = 1 << 30;
 
@@ -25,6 +27,14 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .with_binary()
         .parse_size(text.trim())
         .map_err(|_| "not a size: write bytes or a binary unit, as in 8192, 8K or 1M".into())
+}
+
+/// Reads the size at which a part of a recording is closed.
+pub(super) fn part_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        bytes if bytes >= MIN_PART_BYTES => Ok(bytes),
+        _ => Err("the smallest part of a recording is 1M".into()),
+    }
 }
 
 /// Reads a block size: a power of two that ZFS can have.
@@ -83,6 +93,28 @@ pub enum Format {
     Json,
     /// The text as headings and tables, for tickets that render them
     Markdown,
+}
+
+/// What `--format` takes: a form, or no report at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaybeFormat(pub Option<Format>);
+
+impl ValueEnum for MaybeFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self(Some(Format::Text)),
+            Self(Some(Format::Json)),
+            Self(Some(Format::Markdown)),
+            Self(None),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self.0 {
+            Some(format) => format.to_possible_value(),
+            None => Some(PossibleValue::new("none").help("No report, only a recording")),
+        }
+    }
 }
 
 /// Form of what is no report.
