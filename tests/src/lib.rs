@@ -6,10 +6,12 @@
 
 pub mod binary;
 pub mod capture;
+mod command;
 pub mod direct;
 pub mod loop_device;
 pub mod plan;
 pub mod queue;
 pub mod rights;
+pub mod stallable_disk;
 pub mod workload;
 pub mod zram_device;

@@ -4,7 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+
+use crate::command::run;
 
 /// A loop device on a sparse file that has no name any more.
 ///
@@ -37,12 +39,17 @@ impl LoopDevice {
     fn on_sparse_file(bytes: u64, partitions: bool) -> Result<Self> {
         let file = tempfile::NamedTempFile::new().context("cannot make the loop device's file")?;
         file.as_file().set_len(bytes)?;
+        Self::on_file(file.path(), partitions)
+    }
+
+    /// A device on a file that exists, which keeps its name.
+    pub fn on_file(file: &Path, partitions: bool) -> Result<Self> {
         let mut losetup = Command::new("losetup");
         losetup.args(["--find", "--show", "--nooverlap"]);
         if partitions {
             losetup.arg("--partscan");
         }
-        let path = run(losetup.arg(file.path()))?;
+        let path = run(losetup.arg(file))?;
         let path = Path::new(path.trim());
         // Detached from here on: while it is held open, the kernel only marks it, and detaches it
         // with the last close (drivers/block/loop.c, loop_clr_fd).
@@ -74,21 +81,6 @@ impl LoopDevice {
     pub fn partition(&self) -> String {
         format!("{}p1", self.name)
     }
-}
-
-/// Runs a command of util-linux; its output, or an error that says what it said.
-fn run(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {name} (package util-linux)"))?;
-    if !output.status.success() {
-        bail!(
-            "{name} failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

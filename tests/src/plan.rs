@@ -87,6 +87,8 @@ pub struct Expected {
     pub fua: u64,
     /// Empty flushes.
     pub flushes: u64,
+    /// Bios, before the block layer cuts any.
+    pub submitted: u64,
 }
 
 /// The list.
@@ -146,6 +148,7 @@ impl Plan {
             longest_bio
         };
         for step in &self.steps {
+            expected.submitted += 1;
             match *step {
                 Step::Read { len, .. } => expected.read.add(len as u64, max),
                 Step::Write { len, .. } => expected.write.add(len as u64, max),
@@ -157,10 +160,15 @@ impl Plan {
                         // The block device's write ends with an fsync of the range
                         // (block/fops.c, generic_write_sync).
                         expected.flushes += 1;
+                        expected.submitted += 1;
                     }
                 }
-                Step::Flush => expected.flushes += u64::from(queue.write_cache),
-                Step::Discard { len, .. } => expected.discard.add(len, max_discard),
+                Step::Flush if queue.write_cache => expected.flushes += 1,
+                Step::Flush => expected.submitted -= 1,
+                Step::Discard { len, .. } => {
+                    expected.discard.add(len, max_discard);
+                    expected.submitted += len.div_ceil(longest_bio) - 1;
+                }
             }
         }
         expected
