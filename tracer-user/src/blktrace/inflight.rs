@@ -148,6 +148,11 @@ impl InFlight {
         (before - self.ios.len()) as u64
     }
 
+    /// Removes the I/O of this order of arrival.
+    pub(super) fn remove(&mut self, kind: Kind, end_sector: u64, order: u64) {
+        self.take((kind, end_sector, order));
+    }
+
     fn take(&mut self, key: Key) -> Option<Io> {
         self.ios.remove(&key)
     }

@@ -153,7 +153,7 @@ impl Records {
         Self::merge(vec![(Box::new(input), name.to_owned())])
     }
 
-    fn merge(inputs: Vec<(Input, String)>) -> Result<Self, Damage> {
+    pub(super) fn merge(inputs: Vec<(Input, String)>) -> Result<Self, Damage> {
         let share = ALL_BUFFERS_BYTES / inputs.len().max(1);
         let buffer_bytes = share.clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES);
         let mut records = Self {

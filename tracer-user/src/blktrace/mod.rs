@@ -10,6 +10,7 @@ mod merge;
 mod pair;
 mod reader;
 mod record;
+mod sort;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -18,7 +19,8 @@ pub use files::{FindError, Found, Traces, find};
 pub use merge::Records;
 pub use pair::{Arrival, Counts, DeviceCounts, Pairing, disk_name};
 pub use record::{Action, Payload, Record};
-pub use write::{TraceWriter, records_of};
+pub use sort::{SortError, Sorter};
+pub use write::TraceWriter;
 
 /// Why a trace cannot be read further, and where. Everything before it has been read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

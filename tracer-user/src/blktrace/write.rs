@@ -3,8 +3,9 @@
 //!
 //! The file is one that blkparse, blkrawverify, btt and fio accept, which rules some things:
 //! every record bears the CPU of the file's suffix (0), or blkrawverify rejects it and blkparse
-//! passes over it; and since fio replays a queued flush with data as a bare sync, a write with
-//! a preflush is queued as a flush and a write of one instant, which the reader takes for one.
+//! passes over it; no two records share a nanosecond, or blkrawverify calls it a regression of
+//! time; and since fio replays a queued flush with data as a bare sync, a write with a preflush
+//! is queued as a flush and a write one nanosecond later, which the reader takes for one.
 
 use std::io::{self, Write};
 
@@ -24,7 +25,12 @@ const CPU: u32 = 0;
 const MAX_COMMS: usize = 1 << 16;
 
 /// Calls `put` with the records of an event, the first at its start and the last at its end.
-pub fn records_of(event: &Event, device: (u32, u32), mode: Mode, mut put: impl FnMut(Record)) {
+pub(super) fn records_of(
+    event: &Event,
+    device: (u32, u32),
+    mode: Mode,
+    mut put: impl FnMut(Record),
+) {
     let categories = Record::categories_of(event.op, event.flags);
     let record = |action, time_ns| Record {
         time_ns,
@@ -41,10 +47,19 @@ pub fn records_of(event: &Event, device: (u32, u32), mode: Mode, mut put: impl F
     let queue = record(Action::Queue, event.start_ns);
     let is_passthrough = queue.is(category::PC);
     if event.op == Op::Write && event.flags.has(flag::PREFLUSH) {
-        put(Record { bytes: 0, ..queue });
+        // Both at one instant, so that nothing is sorted between them; written, they are one
+        // nanosecond apart.
+        let flush = Record {
+            bytes: 0,
+            time_ns: event.start_ns.saturating_sub(1),
+            ..queue
+        };
+        put(flush);
         let flags = Flags::from_opf(event.flags.bits() & !flag::PREFLUSH);
+        let categories = Record::categories_of(event.op, flags);
         put(Record {
-            categories: Record::categories_of(event.op, flags),
+            categories,
+            time_ns: flush.time_ns,
             ..queue
         });
     } else if !is_passthrough {
@@ -71,6 +86,10 @@ pub fn records_of(event: &Event, device: (u32, u32), mode: Mode, mut put: impl F
 /// Writes records in the order in which they come.
 pub struct TraceWriter<W> {
     out: W,
+    /// Whether times are made distinct.
+    distinct: bool,
+    /// Latest time of a record as it came, and as it was written.
+    last_ns: Option<(u64, u64)>,
     sequence: u32,
     comms: FxHashMap<u32, Comm>,
     bytes: Vec<u8>,
@@ -80,7 +99,17 @@ impl<W: Write> TraceWriter<W> {
     /// A trace that begins. `out` should be buffered.
     pub fn new(out: W) -> Self {
         Self {
+            distinct: true,
+            ..Self::exact(out)
+        }
+    }
+
+    /// A trace with the times as they are, not fit for blkrawverify.
+    pub(super) fn exact(out: W) -> Self {
+        Self {
             out,
+            distinct: false,
+            last_ns: None,
             sequence: 0,
             comms: FxHashMap::default(),
             bytes: Vec::new(),
@@ -131,8 +160,26 @@ impl<W: Write> TraceWriter<W> {
 
     fn put(&mut self, record: &Record, sequence: u32) -> io::Result<()> {
         self.bytes.clear();
-        record.encode_v7(sequence, &mut self.bytes);
+        let time_ns = match record.action {
+            Action::Notify => record.time_ns,
+            _ => self.distinct_time(record.time_ns),
+        };
+        Record { time_ns, ..*record }.encode_v7(sequence, &mut self.bytes);
         self.out.write_all(&self.bytes)
+    }
+
+    fn distinct_time(&mut self, time_ns: u64) -> u64 {
+        match self.last_ns {
+            _ if !self.distinct => time_ns,
+            // A completion before its start, which stays one.
+            Some((came, _)) if time_ns < came => time_ns,
+            before => {
+                let least = before.map_or(0, |(_, written)| written.saturating_add(1));
+                let written = time_ns.max(least);
+                self.last_ns = Some((time_ns, written));
+                written
+            }
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) struct DeviceState {
     request_seen: bool,
     issue_seen: bool,
     /// A bare flush queued a moment ago, to be told from the preflush of the write behind it.
-    last_flush: Option<Record>,
+    last_flush: Option<(Record, u64)>,
     /// The block layer's own flush: issued, and its last issue that has completed.
     own_flush_issued: Option<Record>,
     own_flush_done: Option<Record>,
@@ -158,18 +158,16 @@ impl DeviceState {
     fn queue(&mut self, record: &Record, mut bio: Io) {
         self.queue_seen = true;
         self.counters.submitted += 1;
-        if let Some(flush) = self.last_flush.take()
+        if let Some((flush, order)) = self.last_flush.take()
             && is_preflush_of(&flush, record)
         {
             // The preflush of this write, written apart by `export`: one I/O.
-            let end = flush.end_sector();
-            self.bios
-                .take_ending(bio.kind, end, record.time_ns, |io| io.bytes == 0);
+            self.bios.remove(bio.kind, flush.end_sector(), order);
             self.counters.submitted -= 1;
             bio.opf |= flag::PREFLUSH;
         }
         if record.bytes == 0 && bio.opf & flag::PREFLUSH != 0 {
-            self.last_flush = Some(*record);
+            self.last_flush = Some((*record, bio.order));
         }
         self.bios.insert(bio);
     }
@@ -537,12 +535,12 @@ impl DeviceState {
 }
 
 /// Whether a bare flush and the write queued right behind it are one write with a preflush.
-/// The kernel never queues both at one instant from one thread; `export` does, for fio.
+/// The kernel never queues both within a nanosecond; `export` does, for fio.
 fn is_preflush_of(flush: &Record, write: &Record) -> bool {
     write.bytes > 0
         && Kind::of(write) == Kind::Write
-        && (flush.time_ns, flush.sector, flush.pid, flush.cpu)
-            == (write.time_ns, write.sector, write.pid, write.cpu)
+        && write.time_ns.saturating_sub(flush.time_ns) <= 1
+        && (flush.sector, flush.pid, flush.cpu) == (write.sector, write.pid, write.cpu)
 }
 
 /// The submission of a request is that of its first bio: time, flags and submitter.
