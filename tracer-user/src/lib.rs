@@ -17,5 +17,6 @@ pub mod kstat;
 pub mod output;
 pub mod preflight;
 pub mod progress;
+pub mod recording;
 pub mod report;
 pub mod source;

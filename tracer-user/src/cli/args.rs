@@ -205,8 +205,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub struct FileReportArgs {
-    /// What to read: blktrace files (a folder, a base name, files, or - for a stream), or the
-    /// default lines of blkparse
+    /// What to read: a recording (all its parts, or - for a stream), blktrace files (a folder, a
+    /// base name, files, or -), or the default lines of blkparse
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<PathBuf>,
 
@@ -225,6 +225,7 @@ pub struct FileReportArgs {
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
+  zvoltrace report rec.arrow                           a recording
   zvoltrace report --block-size 16K zd16               zd16.blktrace.0, .1, ...
   zvoltrace report --block-size 16K trace.txt          what blkparse printed
   blktrace -d /dev/zd16 -w 10 -o - | zvoltrace report --block-size 16K -";

@@ -6,7 +6,6 @@
 pub mod args;
 mod environment;
 mod exit;
-mod input;
 mod list;
 pub mod plan;
 pub mod present;

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::{ExitStatus, input, plan::ReportPlan, present};
+use super::{ExitStatus, plan::ReportPlan, present};
 use crate::{
     analysis::{Collector, Options},
-    source::Source,
+    source::{Source, blktrace, open::open},
 };
 
 /// Reads the inputs and presents the report of what they hold.
@@ -13,7 +13,11 @@ use crate::{
 /// When an input turns out to be damaged on the way, the report of what came before is still
 /// presented, marked incomplete, and the damage is the error.
 pub(super) fn run(plan: &ReportPlan) -> anyhow::Result<ExitStatus> {
-    let mut source = input::open(&plan.inputs, plan.block_size_bytes, &plan.args)?;
+    let options = blktrace::Options {
+        block_size_bytes: plan.block_size_bytes,
+        args: plan.args.clone(),
+    };
+    let mut source = open(&plan.inputs, options)?;
     present::check(&plan.presentation)?;
     let mut collector = Collector::new(Options::default(), source.kind());
     let damage = feed(source.as_mut(), &mut collector);

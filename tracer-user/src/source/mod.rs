@@ -4,6 +4,8 @@
 //! pulls it (capture, report, top, events, compare, export) does not know which one it is.
 
 pub mod blktrace;
+pub mod open;
+pub mod recording;
 
 use crate::{input::Input, report::model::SourceKind};
 
