@@ -9,6 +9,7 @@ pub mod cli;
 pub mod device;
 pub mod errno;
 pub mod event;
+pub mod events;
 pub mod export;
 pub mod fio;
 pub mod host;
