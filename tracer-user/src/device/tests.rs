@@ -1,6 +1,11 @@
 //! The whole of device discovery against a fake host.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use proptest::{collection::vec, prelude::*};
 
 use super::{fake::FakeHost, list, *};
 use crate::input::Mode;
@@ -420,7 +425,7 @@ fn bare(name: String, minor: u32, read_only: bool) -> Disk {
         first_minor: minor,
         mode: Mode::Bio,
         dataset: None,
-        snapshot: read_only,
+        snapshot: false,
         read_only,
         volblocksize_bytes: Some(8192),
         size_bytes: 1 << 30,
@@ -471,6 +476,55 @@ fn a_refused_disk_finds_room_when_another_leaves() {
         ["+zd1 ?"]
     );
     assert_eq!(inventory.refused(), 0);
+}
+
+proptest! {
+    /// Whatever is observed: the changes, applied in order, give what the inventory holds; no
+    /// disk arrives twice or departs unseen; both limits are kept; and what is selected but not
+    /// traced is counted.
+    #[test]
+    fn the_changes_tell_the_whole_story(
+        steps in vec((0..12_u32, 0..3_u64, any::<bool>(), any::<bool>()), 1..120)
+    ) {
+        let mut inventory = Inventory::new(8);
+        let mut there: BTreeMap<String, bool> = BTreeMap::new();
+        let mut traced: BTreeMap<String, Disk> = BTreeMap::new();
+        for (number, identity, read_only, is_there) in steps {
+            let name = format!("zd{number}");
+            let mut disk = bare(name.clone(), number, read_only);
+            disk.identity = Identity(identity);
+            let now = is_there.then_some(disk);
+            there.remove(&name);
+            if is_there {
+                there.insert(name.clone(), read_only);
+            }
+            for change in inventory.observe(&name, now) {
+                match change {
+                    Change::Arrived(disk) => {
+                        prop_assert!(traced.insert(disk.name.clone(), disk).is_none());
+                    }
+                    Change::Changed(disk) => {
+                        let before = traced.insert(disk.name.clone(), disk.clone());
+                        prop_assert_eq!(before.map(|disk| disk.identity), Some(disk.identity));
+                    }
+                    Change::Departed(disk) => {
+                        prop_assert_eq!(traced.remove(&disk.name), Some(disk));
+                    }
+                }
+            }
+            prop_assert_eq!(
+                traced.values().collect::<Vec<_>>(),
+                inventory.disks().collect::<Vec<_>>()
+            );
+            prop_assert!(traced.len() <= 8);
+            prop_assert_eq!(inventory.refused() + traced.len(), there.len());
+            let read_only = traced.values().filter(|disk| disk.read_only).count();
+            prop_assert_eq!(
+                inventory.room_for_read_only(),
+                6_usize.saturating_sub(read_only).min(8 - traced.len())
+            );
+        }
+    }
 }
 
 #[test]

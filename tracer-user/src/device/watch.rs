@@ -29,7 +29,7 @@ const LISTING_COST_SHARE: u32 = 100;
 const LINKS_INTERVAL: Duration = Duration::from_millis(250);
 /// A look at the links takes at most one part in so many of the time (2 %).
 const LINKS_COST_SHARE: u32 = 50;
-/// Disks that are read in one call: some 60 us each.
+/// Disks that are read in one call: some 100 us each.
 const READS_PER_POLL: usize = 2048;
 /// Traced disks that a listing has read again where there are no uevents.
 const READS_PER_ROTATION: usize = 512;

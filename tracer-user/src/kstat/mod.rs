@@ -77,7 +77,9 @@ impl PoolSampler {
         let mut wanted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for dataset in datasets {
             let dataset = dataset.as_ref();
-            if let Some((pool, _)) = dataset.split_once('/') {
+            if let Some((pool, _)) = dataset.split_once('/')
+                && !dataset.contains('@')
+            {
                 wanted
                     .entry(pool.to_owned())
                     .or_default()
