@@ -240,6 +240,7 @@ impl DeviceWatch {
         let mut seen = Vec::new();
         let mut room = self.inventory.room_for_read_only();
         for name in names {
+            let tries = self.again.remove(&name).map_or(0, |again| again.tries);
             if !self.listing.contains_key(&name) {
                 seen.push((name, None));
                 continue;
@@ -247,7 +248,6 @@ impl DeviceWatch {
             let dataset = self.links.dataset(&name);
             let is_traced = self.inventory.get(&name).is_some();
             if !is_traced && !self.selector.picks(&name, dataset) {
-                self.again.remove(&name);
                 continue;
             }
             if !is_traced && dataset.is_some_and(is_snapshot) {
@@ -258,7 +258,6 @@ impl DeviceWatch {
                 room = room.saturating_sub(1);
             }
             let disk = disk::read(&self.roots, &name, self.zvol_major, dataset);
-            let tries = self.again.remove(&name).map_or(0, |again| again.tries);
             if disk.is_none() && tries < RETRIES && disk::identity(&self.roots, &name).is_some() {
                 self.look_again(&name, now + RETRY, tries + 1);
             }
