@@ -2,8 +2,10 @@
 //! inside them. The host's apt configuration and its `/lib` stay untouched.
 
 mod archive;
+mod btf;
 mod cache;
 mod console;
+mod fixtures;
 mod image;
 mod machine;
 mod mirror;
@@ -37,6 +39,8 @@ enum VmVerb {
     Build(Suites),
     /// Boot machines (built when missing) and run the acceptance suite inside.
     Test(TestArgs),
+    /// Boot machines and take small real captures from them into `tests/fixtures`.
+    Fixtures(TestArgs),
     /// Boot one machine with a shell on this terminal; Ctrl-A X ends it.
     Shell {
         /// The machine.
@@ -89,14 +93,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .list()
             .iter()
             .try_for_each(|suite| image::build(&Slot::take(*suite)?).map(drop)),
-        VmVerb::Test(args) => test(args),
+        VmVerb::Test(args) => test(args, &args.filter),
+        VmVerb::Fixtures(args) => {
+            test(args, &[fixtures::TEST.to_owned()])?;
+            args.suites
+                .list()
+                .iter()
+                .try_for_each(|suite| fixtures::adopt(*suite, &kept(*suite)?.join("results")))
+        }
         VmVerb::Shell { suite, binary } => shell(*suite, binary.as_deref()),
     }
 }
 
-fn test(args: &TestArgs) -> Result<()> {
+fn test(args: &TestArgs, filters: &[String]) -> Result<()> {
     needs::ensure(&needs::BOOT)?;
     let programs = Programs::build(args.binary.as_deref())?;
+    let payload = programs.payload(&format!("test\n{}", filters.join("\n")))?;
     let mut summary = Vec::new();
     for &suite in args.suites.list() {
         let slot = Slot::take(suite)?;
@@ -113,7 +125,7 @@ fn test(args: &TestArgs) -> Result<()> {
             suite.name(),
             image::summary(&entry.manifest.versions)
         );
-        let finished = boot(&slot, &entry, &programs, args)?;
+        let finished = boot(&slot, &entry, &payload, args.limit)?;
         let (text, good) = judge(&finished);
         if !good {
             println!("-- the console's end:");
@@ -131,15 +143,17 @@ fn test(args: &TestArgs) -> Result<()> {
     Ok(())
 }
 
-fn boot(slot: &Slot, entry: &Entry, programs: &Programs, args: &TestArgs) -> Result<Finished> {
-    let payload = programs.payload(&format!("test\n{}", args.filter.join("\n")))?;
+/// Where a suite's console and results stay.
+fn kept(suite: Suite) -> Result<PathBuf> {
+    Ok(workspace::target_dir()?.join("vm").join(suite.name()))
+}
+
+fn boot(slot: &Slot, entry: &Entry, payload: &Payload<'_>, minutes: u64) -> Result<Finished> {
     let folder = slot.temporary().join("run");
-    let machine = Machine::prepare(entry, &payload, SIZE, &folder)?;
-    let kept = workspace::target_dir()?
-        .join("vm")
-        .join(slot.suite().name());
+    let machine = Machine::prepare(entry, payload, SIZE, &folder)?;
+    let kept = kept(slot.suite())?;
     fs::create_dir_all(&kept)?;
-    let limit = Duration::from_secs(args.limit * 60);
+    let limit = Duration::from_secs(minutes * 60);
     let (finished, results) = machine.watch(limit, &kept.join("console.log"))?;
     unpack(&results, &kept.join("results"))?;
     fs::remove_dir_all(&folder)?;

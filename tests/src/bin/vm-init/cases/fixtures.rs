@@ -19,12 +19,13 @@ use crate::zfs::{Mode, POOL, Zvol, blk_mq_missing, disk_of, property};
 pub(super) const TESTS: &[Test] = &[Test::on_demand("collect_fixtures", collect)];
 
 /// Files of a disk that the tool reads, below `/sys/block/<disk>`.
-const DISK_FILES: [&str; 12] = [
+const DISK_FILES: [&str; 13] = [
     "dev",
     "size",
     "ro",
     "stat",
     "diskseq",
+    "mq/0/cpu_list",
     "queue/physical_block_size",
     "queue/logical_block_size",
     "queue/discard_granularity",
@@ -106,9 +107,6 @@ fn tree() -> Result<()> {
                 &disk.join(file),
                 &root.join("sys/block").join(&name).join(file),
             )?;
-        }
-        if disk.join("mq").is_dir() {
-            fs::create_dir_all(root.join("sys/block").join(&name).join("mq"))?;
         }
     }
     for name in [
