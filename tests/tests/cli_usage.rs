@@ -38,6 +38,7 @@ fn help_goes_to_standard_output_and_fits_80_columns() {
         .skip_while(|line| *line != "Verbs:")
         .skip(1)
         .take_while(|line| line.starts_with("  "))
+        .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
         .collect();
     assert!(verbs.iter().any(|verb| verb == "report"), "{verbs:?}");
@@ -142,6 +143,25 @@ fn the_list_is_there_for_people_and_for_programs() {
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(list["schema"], "zvoltrace.list/1");
     assert!(list["devices"].is_array());
+}
+
+#[test]
+fn the_check_says_whether_the_machine_is_ready_and_the_status_says_it_too() {
+    let output = run(&["check", "--format", "json"]);
+    let check: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let checks = check["checks"].as_array().expect("a list");
+    assert!(checks.iter().any(|check| check["id"] == "kernel"));
+    for check in checks {
+        let is_ok = check["status"] == "ok";
+        assert_eq!(
+            check["remedy"].is_null(),
+            is_ok,
+            "a remedy whenever it is not ok: {check}"
+        );
+    }
+    let missing = checks.iter().any(|check| check["status"] == "missing");
+    assert_eq!(output.status.code(), Some(if missing { 3 } else { 0 }));
+    assert_eq!(run(&["check"]).status.code(), output.status.code());
 }
 
 #[test]

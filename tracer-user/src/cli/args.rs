@@ -46,10 +46,12 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List the zvols of this host: device, dataset, volblocksize, mode
-    List(ListArgs),
     /// Print the report of a capture kept in files
     Report(FileReportArgs),
+    /// List the zvols of this host: device, dataset, volblocksize, mode
+    List(ListArgs),
+    /// Check every prerequisite of tracing; say what is missing and what to do
+    Check(CheckArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
     /// Print the manual page, in roff
@@ -242,18 +244,48 @@ pub struct ListArgs {
     #[arg(short, long = "device", value_name = "PATTERN")]
     pub devices: Vec<String>,
 
-    /// Form of the list
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PlainFormat::Text)]
-    pub format: PlainFormat,
-
-    /// Write the list to FILE, whole or not at all, instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// How the list is written.
+    #[command(flatten)]
+    pub plain: PlainArgs,
 
     /// Replace dataset names by the tokens that reports have
     #[arg(long)]
     pub redact: bool,
 }
+
+/// How what is no report is written.
+#[derive(Debug, Args)]
+pub struct PlainArgs {
+    /// Form of the output
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PlainFormat::Text)]
+    pub format: PlainFormat,
+
+    /// Write to FILE, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Flags of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct CheckArgs {
+    /// Memory that the ring of a capture is to have; a power of two
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = value::ring_size)]
+    pub ring_size: u32,
+
+    /// How the result is written.
+    #[command(flatten)]
+    pub plain: PlainArgs,
+}
+
+const CHECK_EXAMPLES: &str = "\
+It only reads: no program is loaded and no device opened. Each line is ok,
+warning (tracing works, but something is worth knowing) or missing (it does not),
+and says what to do. Exit status 3 when something is missing.
+
+Examples:
+  zvoltrace check
+  zvoltrace check --format json -o check.json";
 
 const LIST_EXAMPLES: &str = "\
 Columns: the kernel's name; the block size (volblocksize) that ZFS rewrites as a

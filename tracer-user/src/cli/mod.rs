@@ -4,6 +4,7 @@
 //! looks at arguments, and nothing here traces, analyses or renders.
 
 pub mod args;
+mod check;
 mod environment;
 mod exit;
 mod list;
@@ -21,7 +22,7 @@ use clap::{CommandFactory, Parser};
 
 use self::{
     args::{Cli, Verb},
-    plan::{ListPlan, ReportPlan, Target},
+    plan::{CheckPlan, ListPlan, ReportPlan, Target},
     present::deliver,
 };
 pub use self::{
@@ -61,8 +62,9 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
-        Verb::List(args) => list::run(&ListPlan::resolve(args), &Roots::system()),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
+        Verb::List(args) => list::run(&ListPlan::resolve(args), &Roots::system()),
+        Verb::Check(args) => check::run(&CheckPlan::resolve(args), &Roots::system()),
         Verb::Completions(args) => {
             let mut text = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "zvoltrace", &mut text);

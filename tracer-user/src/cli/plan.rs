@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::{
     Refusal,
     args::{
-        CaptureArgs, ColorWhen, ConsoleArgs, FileReportArgs, ListArgs, RecordArgs, ReportArgs,
-        TraceArgs,
+        CaptureArgs, CheckArgs, ColorWhen, ConsoleArgs, FileReportArgs, ListArgs, RecordArgs,
+        ReportArgs, TraceArgs,
     },
     environment::Environment,
     value::{FailOn, Format, PlainFormat},
@@ -177,9 +177,32 @@ impl ListPlan {
         patterns.extend(args.devices);
         Self {
             patterns,
-            format: args.format,
-            target: Target::of(args.output),
+            format: args.plain.format,
+            target: Target::of(args.plain.output),
             redact: args.redact,
+        }
+    }
+}
+
+/// Plan of `check`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckPlan {
+    /// Size of the ring that a capture is to have.
+    pub ring_bytes: u32,
+    /// Form.
+    pub format: PlainFormat,
+    /// Place.
+    pub target: Target,
+}
+
+impl CheckPlan {
+    /// Resolves the arguments of `check`.
+    #[must_use]
+    pub fn resolve(args: CheckArgs) -> Self {
+        Self {
+            ring_bytes: args.ring_size,
+            format: args.plain.format,
+            target: Target::of(args.plain.output),
         }
     }
 }
