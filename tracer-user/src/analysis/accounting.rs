@@ -44,6 +44,8 @@ pub(super) struct Course<'a> {
     pub(super) devices_refused: u64,
     /// Events of a device that never appeared.
     pub(super) events_of_no_device: u64,
+    /// Devices beyond the limit of those whose events are analysed.
+    pub(super) devices_not_analysed: u64,
 }
 
 /// Why the report does not show the whole of what was asked for; empty when it does.
@@ -86,6 +88,7 @@ fn losses(course: &Course<'_>) -> Vec<String> {
         (lost.queue, "events were dropped because their reader was too slow"),
         (counts.not_tracked, "I/Os found no room among those in flight: they are counted nowhere"),
         (course.devices_refused, "devices were not analysed: there are more than the tool keeps"),
+        (course.devices_not_analysed, "devices show their counts only: more have I/O than the tool analyses"),
         (course.events_of_no_device, "events belong to a device that was never announced"),
     ]
     .into_iter()

@@ -6,14 +6,20 @@ use rustc_hash::FxHashMap;
 
 use super::{
     accounting::{Course, event_counts, incomplete_reasons},
-    device::{DeviceState, vm_of},
+    axes::AxesContext,
+    budget::Budget,
+    device::{Context, DeviceState, pool_of, vm_of},
+    groups::Bounds,
+    insight::Insight,
     pool::PoolState,
+    space::PoolLayout,
     totals::totals,
-    verdict::{self, Facts},
+    txg::TxgClock,
+    verdict::{self, Facts, RuleTrace},
 };
 use crate::{
     event::{DeviceId, Event},
-    input::{Device, End, Host, Input, Lost, PoolSample, Sample, Start},
+    input::{Device, End, Host, Input, Lost, Objset, PoolSample, Sample, Start},
     report::model::{
         Capture, DeviceReport, EventCounts, HostReport, Report, SCHEMA, SourceKind, Verdict,
     },
@@ -25,17 +31,48 @@ const MAX_DEVICES: usize = 65_536;
 /// Most pools with a row of their own.
 const MAX_POOLS: usize = 1_024;
 
+/// Most devices whose events are analysed; of further ones only the kernel's counts are shown.
+const MAX_ACTIVE: usize = 4_096;
+/// `zfs_txg_timeout` when nobody says: OpenZFS's default.
+const DEFAULT_TXG_TIMEOUT_S: u64 = 5;
+const NS_PER_S: u64 = 1_000_000_000;
+
 /// How to analyse.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Significant digits of latencies, 1 to 5.
     pub latency_digits: u8,
+    /// Block sizes to compare; what is no power of two from 512 B to 16M is skipped.
+    pub candidates: Vec<u64>,
+    /// Layout of the pools that have none of their own in `pool_layouts`.
+    pub layout: Option<PoolLayout>,
+    /// Layouts by pool.
+    pub pool_layouts: BTreeMap<String, PoolLayout>,
+    /// `zfs_txg_timeout` in seconds for disks whose pool has no kstat; `None` for the host's.
+    pub txg_timeout_s: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { latency_digits: 2 }
+        Self {
+            latency_digits: 2,
+            candidates: (12..=20).map(|shift| 1 << shift).collect(),
+            layout: None,
+            pool_layouts: BTreeMap::new(),
+            txg_timeout_s: None,
+        }
     }
+}
+
+/// Why a device's verdict is what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// Kernel name of the device.
+    pub device: String,
+    /// Dataset, when it is a zvol.
+    pub dataset: Option<String>,
+    /// Every rule with its outcome.
+    pub rules: Vec<RuleTrace>,
 }
 
 /// Folds the inputs of one capture; gives a [`Report`] at any time.
@@ -53,6 +90,10 @@ pub struct Collector {
     lost: Lost,
     devices_refused: u64,
     events_of_no_device: u64,
+    /// Devices with events that have not vanished: they share the memory.
+    active: usize,
+    devices_not_analysed: BTreeMap<usize, u64>,
+    budget: Budget,
 }
 
 impl Collector {
@@ -71,6 +112,9 @@ impl Collector {
             lost: Lost::default(),
             devices_refused: 0,
             events_of_no_device: 0,
+            active: 0,
+            devices_not_analysed: BTreeMap::new(),
+            budget: Budget::share(1),
         }
     }
 
@@ -90,6 +134,10 @@ impl Collector {
             Input::End(end) => {
                 self.now_ns = self.now_ns.max(end.at_ns);
                 self.end = Some(end.clone());
+                let bounds = self.bounds();
+                for state in &mut self.devices {
+                    state.finish(clock_of(&self.pools, state), &bounds);
+                }
             }
         }
     }
@@ -128,9 +176,15 @@ impl Collector {
 
     fn vanished(&mut self, id: DeviceId, at_ns: u64) {
         self.now_ns = self.now_ns.max(at_ns);
-        if let Some(state) = self.state_mut(id) {
-            state.vanished_ns = Some(at_ns);
+        let bounds = self.bounds();
+        let Some(state) = self.index.get(&id).and_then(|i| self.devices.get_mut(*i)) else {
+            return;
+        };
+        if state.vanished_ns.is_none() && state.activity.is_some() {
+            self.active = self.active.saturating_sub(1);
         }
+        state.vanished_ns = Some(at_ns);
+        state.retire(clock_of(&self.pools, state), &bounds);
     }
 
     fn state_mut(&mut self, id: DeviceId) -> Option<&mut DeviceState> {
@@ -139,19 +193,58 @@ impl Collector {
     }
 
     fn events(&mut self, events: &[Event]) {
+        let mut bounds = self.bounds();
         for event in events {
-            let Some(state) = self
-                .index
-                .get(&event.device)
-                .and_then(|index| self.devices.get_mut(*index))
-            else {
+            let Some(index) = self.index.get(&event.device).copied() else {
                 self.events_of_no_device += 1;
                 continue;
             };
-            state.record(event, &self.options);
+            let Some(state) = self.devices.get_mut(index) else {
+                continue;
+            };
+            if state.activity.is_none() && self.active >= MAX_ACTIVE {
+                *self.devices_not_analysed.entry(index).or_default() += 1;
+                continue;
+            }
+            let context = Context {
+                options: &self.options,
+                bounds,
+                budget: self.budget,
+            };
+            if state.record(event, &context) {
+                self.active += 1;
+                self.share_memory();
+                bounds = self.bounds();
+            }
         }
         if let Some(last) = events.last() {
             self.now_ns = self.now_ns.max(last.end_ns);
+        }
+    }
+
+    /// Makes room when more devices share the memory than before.
+    fn share_memory(&mut self) {
+        let budget = Budget::share(self.active);
+        if budget == self.budget {
+            return;
+        }
+        self.budget = budget;
+        for state in &mut self.devices {
+            state.shrink(&budget);
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let host = self.start.as_ref().map(|start| &start.host);
+        let timeout_s = self
+            .options
+            .txg_timeout_s
+            .or(host.and_then(|host| host.zfs_txg_timeout_s))
+            .unwrap_or(DEFAULT_TXG_TIMEOUT_S);
+        Bounds {
+            windows_from_ns: self.started_ns(),
+            window_ns: timeout_s.max(1).saturating_mul(NS_PER_S),
+            max_runs: self.budget.runs,
         }
     }
 
@@ -177,6 +270,12 @@ impl Collector {
                 .or_insert_with(|| PoolState::new(sample.name.clone(), self.options.latency_digits))
                 .feed(sample, started_ns);
         }
+        let bounds = self.bounds();
+        for state in &mut self.devices {
+            if let Some(clock) = clock_of(&self.pools, state) {
+                state.settle(clock, &bounds);
+            }
+        }
     }
 
     fn started_ns(&self) -> u64 {
@@ -200,17 +299,54 @@ impl Collector {
         let devices = self
             .devices
             .iter()
-            .map(|state| self.device_report(state, &capture))
+            .map(|state| {
+                let (mut report, insight) = self.device_report(state);
+                let judgement = verdict::judge(&Facts::new(&report, &capture, &insight));
+                report.verdict = judgement.verdict;
+                report.findings = judgement.findings;
+                report
+            })
             .collect();
         Report {
             schema: SCHEMA.to_owned(),
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             host: self.host(),
             capture,
-            pools: self.pools.values().map(|pool| pool.report(None)).collect(),
+            pools: self
+                .pools
+                .iter()
+                .map(|(name, pool)| {
+                    pool.report(self.layout_of(name).map(|pool| pool.layout.to_string()))
+                })
+                .collect(),
             devices,
             totals: totals(&self.devices, self.options.latency_digits),
         }
+    }
+
+    /// What each device's rules said: those that fired and those that stayed silent.
+    #[must_use]
+    pub fn explain(&self) -> Vec<Explanation> {
+        let capture = self.capture(event_counts(&self.devices, &self.lost));
+        self.devices
+            .iter()
+            .map(|state| {
+                let (report, insight) = self.device_report(state);
+                Explanation {
+                    rules: verdict::explain(&Facts::new(&report, &capture, &insight)),
+                    device: report.device,
+                    dataset: report.dataset,
+                }
+            })
+            .collect()
+    }
+
+    fn layout_of(&self, pool: &str) -> Option<PoolLayout> {
+        self.options
+            .pool_layouts
+            .get(pool)
+            .copied()
+            .or(self.options.layout)
     }
 
     fn host(&self) -> HostReport {
@@ -234,6 +370,7 @@ impl Collector {
             lost: &self.lost,
             devices_refused: self.devices_refused,
             events_of_no_device: self.events_of_no_device,
+            devices_not_analysed: self.devices_not_analysed.len() as u64,
         });
         let start = self.start.as_ref();
         Capture {
@@ -254,10 +391,21 @@ impl Collector {
         }
     }
 
-    fn device_report(&self, state: &DeviceState, capture: &Capture) -> DeviceReport {
+    /// A device's report without its verdict, and what the rules need beside it.
+    fn device_report(&self, state: &DeviceState) -> (DeviceReport, Insight) {
         let device = &state.device;
         let since_start = |at_ns: u64| at_ns.saturating_sub(self.started_ns());
-        let mut report = DeviceReport {
+        let clock = clock_of(&self.pools, state);
+        let layout = pool_of(device).map_or(self.options.layout, |pool| self.layout_of(pool));
+        let axes = state.axes(&AxesContext {
+            options: &self.options,
+            observed_ns: self.observed_ns(device, state.vanished_ns),
+            bounds: self.bounds(),
+            clock,
+            layout,
+            count_open_group: self.end.is_some() || self.source != SourceKind::Live,
+        });
+        let report = DeviceReport {
             device: device.name.clone(),
             major: device.major,
             minor: device.minor,
@@ -274,20 +422,51 @@ impl Collector {
             ops: state.ops(),
             sync: state.sync(),
             flush: state.flush(),
-            concurrency: None,
-            access: None,
-            alignment: None,
-            amplification: None,
-            candidates: None,
+            concurrency: Some(axes.concurrency),
+            access: Some(axes.access),
+            alignment: Some(axes.alignment),
+            amplification: axes.amplification,
+            candidates: Some(axes.candidates),
             submitters: state.submitters(),
             verdict: Verdict::none(),
             findings: Vec::new(),
         };
-        let judgement = verdict::judge(&Facts::new(&report, capture));
-        report.verdict = judgement.verdict;
-        report.findings = judgement.findings;
-        report
+        let insight = Insight {
+            source: Some(self.source),
+            layout,
+            objset: self.objset_of(device),
+            known_defects: self
+                .start
+                .as_ref()
+                .filter(|_| device.dataset.is_some())
+                .map(|start| known_defects(&start.host))
+                .unwrap_or_default(),
+            ..axes.insight
+        };
+        (report, insight)
     }
+
+    /// How long a device was there during the capture, ns.
+    fn observed_ns(&self, device: &Device, vanished_ns: Option<u64>) -> u64 {
+        let started_ns = self.started_ns();
+        let until_ns = vanished_ns.unwrap_or(started_ns + self.duration_ns());
+        let from_ns = device.appeared_ns.unwrap_or(started_ns).max(started_ns);
+        until_ns.saturating_sub(from_ns)
+    }
+
+    fn objset_of(&self, device: &Device) -> Option<Objset> {
+        self.pools
+            .get(pool_of(device)?)?
+            .counted(device.dataset.as_deref()?)
+    }
+}
+
+/// Bounds of the transaction groups of a device's pool, when they are known.
+fn clock_of<'a>(
+    pools: &'a BTreeMap<String, PoolState>,
+    state: &DeviceState,
+) -> Option<&'a TxgClock> {
+    Some(pools.get(pool_of(&state.device)?)?.clock())
 }
 
 /// Defects of the host's ZFS version that bear on zvols.

@@ -7,15 +7,30 @@ use tracer_common::{DiskCounters, OpClass, flag};
 
 use super::{
     Options,
+    amplification::Amplifier,
+    budget::Budget,
+    concurrency::InFlight,
+    groups::Bounds,
     latency::Distribution,
     op::{OpEvents, Phases, without_events},
+    pattern::{Reads, Writes},
     submitters::Submitters,
+    touched::Touched,
+    txg::TxgClock,
 };
 use crate::{
     event::Event,
     input::{Device, DeviceSample, Mode},
-    report::model::{FlushReport, OpStats, Ops, Outstanding, SyncReport},
+    report::model::{FlushReport, OpStats, Ops, Outstanding, Submitter, SyncReport},
 };
+
+/// What recording an I/O needs beside the I/O.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context<'a> {
+    pub(super) options: &'a Options,
+    pub(super) bounds: Bounds,
+    pub(super) budget: Budget,
+}
 
 /// What is known of one device.
 #[derive(Debug)]
@@ -35,9 +50,13 @@ pub(super) struct Activity {
     other: Option<Box<OpEvents>>,
     flushes: u64,
     flush_bytes: u64,
-    flush_latency: Distribution,
+    pub(super) flush_latency: Distribution,
     sync: SyncReport,
     submitters: Submitters,
+    pub(super) reads: Option<Box<Reads>>,
+    pub(super) writes: Option<Box<Writes>>,
+    pub(super) touched: Touched,
+    pub(super) in_flight: InFlight,
     pub(super) delivered: u64,
     pub(super) time_inversions: u64,
 }
@@ -54,6 +73,10 @@ impl Activity {
             flush_latency: Distribution::new(options.latency_digits),
             sync: SyncReport::default(),
             submitters: Submitters::default(),
+            reads: None,
+            writes: None,
+            touched: Touched::default(),
+            in_flight: InFlight::default(),
             delivered: 0,
             time_inversions: 0,
         }
@@ -79,13 +102,15 @@ impl Activity {
         }
     }
 
-    fn record(&mut self, event: &Event, phases: Phases, options: &Options) {
+    fn record(&mut self, event: &Event, device: &Device, phases: Phases, context: &Context<'_>) {
         self.delivered += 1;
         self.time_inversions += u64::from(event.latency_ns().is_none());
         self.submitters.record(event);
+        self.in_flight.record(event.start_ns, event.end_ns);
+        let digits = context.options.latency_digits;
         let class = event.op.class();
         if let Some(slot) = self.class_mut(class) {
-            slot.get_or_insert_with(|| Box::new(OpEvents::new(options.latency_digits)))
+            slot.get_or_insert_with(|| Box::new(OpEvents::new(digits)))
                 .record(event, phases);
         } else {
             self.flushes += 1;
@@ -94,8 +119,44 @@ impl Activity {
                 self.flush_latency.record(ns);
             }
         }
-        if class == OpClass::Write {
-            self.record_sync(event);
+        match class {
+            OpClass::Write => {
+                self.record_sync(event);
+                self.record_place(event, device, context);
+            }
+            OpClass::Read => self.record_place(event, device, context),
+            OpClass::Discard | OpClass::Flush | OpClass::Other => {}
+        }
+    }
+
+    /// Where reads and writes lie. Discards are apart: they write no block.
+    fn record_place(&mut self, event: &Event, device: &Device, context: &Context<'_>) {
+        if event.bytes == 0 {
+            return;
+        }
+        let is_write = event.op.class() == OpClass::Write;
+        self.touched.record(
+            event.offset_bytes,
+            event.bytes,
+            is_write,
+            context.budget.granules,
+        );
+        if is_write {
+            let digits = context.options.latency_digits;
+            self.writes
+                .get_or_insert_with(|| {
+                    let amplifier = Amplifier::new(
+                        device.volblocksize_bytes,
+                        &context.options.candidates,
+                        pool_of(device).is_some(),
+                    );
+                    Box::new(Writes::new(amplifier, digits))
+                })
+                .record(event, &context.bounds);
+        } else {
+            self.reads
+                .get_or_insert_with(|| Box::new(Reads::new()))
+                .record(event);
         }
     }
 
@@ -124,11 +185,53 @@ impl DeviceState {
         }
     }
 
-    pub(super) fn record(&mut self, event: &Event, options: &Options) {
+    /// Takes an I/O. Whether it was the first: an active device has a share of the memory.
+    pub(super) fn record(&mut self, event: &Event, context: &Context<'_>) -> bool {
         let phases = self.phases();
+        let is_first = self.activity.is_none();
         self.activity
-            .get_or_insert_with(|| Box::new(Activity::new(options)))
-            .record(event, phases, options);
+            .get_or_insert_with(|| Box::new(Activity::new(context.options)))
+            .record(event, &self.device, phases, context);
+        is_first
+    }
+
+    /// Assigns writes to the transaction groups that are known by now.
+    pub(super) fn settle(&mut self, clock: &TxgClock, bounds: &Bounds) {
+        if let Some(writes) = self.writes_mut() {
+            writes.amplifier.groups_mut().settle(clock, bounds);
+        }
+    }
+
+    /// Ends the open transaction group.
+    pub(super) fn finish(&mut self, clock: Option<&TxgClock>, bounds: &Bounds) {
+        if let Some(writes) = self.writes_mut() {
+            writes.amplifier.groups_mut().finish(clock, bounds);
+        }
+    }
+
+    /// Keeps the results of a device that is gone and gives back most of its memory.
+    pub(super) fn retire(&mut self, clock: Option<&TxgClock>, bounds: &Bounds) {
+        self.finish(clock, bounds);
+        if let Some(activity) = &mut self.activity {
+            activity.touched.settle();
+            if let Some(writes) = &mut activity.writes {
+                writes.amplifier.groups_mut().shrink(0);
+            }
+        }
+    }
+
+    /// Gives back what a smaller share of the memory does not cover.
+    pub(super) fn shrink(&mut self, budget: &Budget) {
+        if let Some(activity) = &mut self.activity {
+            activity.touched.thin(budget.granules);
+            if let Some(writes) = &mut activity.writes {
+                writes.amplifier.groups_mut().shrink(budget.runs);
+            }
+        }
+    }
+
+    fn writes_mut(&mut self) -> Option<&mut Writes> {
+        self.activity.as_mut()?.writes.as_deref_mut()
     }
 
     /// What the kernel counted; zeros before the first sample.
@@ -226,12 +329,17 @@ impl DeviceState {
         }
     }
 
-    pub(super) fn submitters(&self) -> Vec<crate::report::model::Submitter> {
+    pub(super) fn submitters(&self) -> Vec<Submitter> {
         self.activity
             .as_ref()
             .map(|a| a.submitters.busiest_first())
             .unwrap_or_default()
     }
+}
+
+/// The pool of a zvol: the first part of its dataset's name.
+pub(super) fn pool_of(device: &Device) -> Option<&str> {
+    device.dataset.as_deref()?.split('/').next()
 }
 
 /// Proxmox's VMID from a dataset's name: `vm-<VMID>-...` or `base-<VMID>-...`.

@@ -5,14 +5,28 @@
 //! live. Memory is bounded whatever arrives; where a bound bites, the report says so.
 
 mod accounting;
+mod amplification;
+mod axes;
+mod budget;
 mod collector;
+mod concurrency;
 mod device;
+mod dirty;
+mod groups;
+mod indirect;
+mod insight;
 mod op;
+mod pattern;
 mod pool;
+mod spread;
+mod streams;
 mod totals;
+mod touched;
+mod txg;
 
 pub mod latency;
 pub mod sizes;
+pub mod space;
 pub mod submitters;
 pub mod verdict;
 
@@ -21,4 +35,4 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use collector::{Collector, Options};
+pub use collector::{Collector, Explanation, Options};

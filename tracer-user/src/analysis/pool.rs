@@ -1,11 +1,15 @@
 //! State and transaction groups of one pool, from its kstats.
 
-use super::latency::Distribution;
+use rustc_hash::FxHashMap;
+
+use super::{latency::Distribution, txg::TxgClock};
 use crate::{
-    input::{PoolSample, Txg},
+    input::{Objset, PoolSample, Txg},
     report::model::{Pool, TxgReport, TxgSync},
 };
 
+/// Most datasets whose counters are kept.
+const MAX_DATASETS: usize = 65_536;
 /// State that is reported when the kstat cannot be read.
 const UNKNOWN: &str = "UNKNOWN";
 
@@ -19,6 +23,9 @@ pub(super) struct PoolState {
     groups: u64,
     sync: Distribution,
     dirty_bytes_max: Option<u64>,
+    clock: TxgClock,
+    /// First and latest counters of each dataset.
+    objsets: FxHashMap<String, (Objset, Objset)>,
 }
 
 impl PoolState {
@@ -30,6 +37,8 @@ impl PoolState {
             groups: 0,
             sync: Distribution::new(latency_digits),
             dirty_bytes_max: None,
+            clock: TxgClock::default(),
+            objsets: FxHashMap::default(),
         }
     }
 
@@ -39,6 +48,35 @@ impl PoolState {
         for group in &sample.txgs {
             self.count(group, started_ns);
         }
+        self.clock.feed(sample);
+        for objset in &sample.objsets {
+            if let Some((_, latest)) = self.objsets.get_mut(&objset.dataset) {
+                latest.clone_from(objset);
+            } else if self.objsets.len() < MAX_DATASETS {
+                let both = (objset.clone(), objset.clone());
+                self.objsets.insert(objset.dataset.clone(), both);
+            }
+        }
+    }
+
+    /// Bounds of the transaction groups.
+    pub(super) fn clock(&self) -> &TxgClock {
+        &self.clock
+    }
+
+    /// What a dataset's counters counted from the first sample to the latest.
+    pub(super) fn counted(&self, dataset: &str) -> Option<Objset> {
+        let (first, latest) = self.objsets.get(dataset)?;
+        let since = |latest: Option<u64>, first: Option<u64>| Some(latest?.saturating_sub(first?));
+        Some(Objset {
+            dataset: dataset.to_owned(),
+            writes: latest.writes.saturating_sub(first.writes),
+            nwritten_bytes: latest.nwritten_bytes.saturating_sub(first.nwritten_bytes),
+            reads: latest.reads.saturating_sub(first.reads),
+            nread_bytes: latest.nread_bytes.saturating_sub(first.nread_bytes),
+            zil_commit_count: since(latest.zil_commit_count, first.zil_commit_count),
+            zil_itx_bytes: since(latest.zil_itx_bytes, first.zil_itx_bytes),
+        })
     }
 
     fn count(&mut self, group: &Txg, started_ns: u64) {

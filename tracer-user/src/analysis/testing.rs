@@ -131,3 +131,16 @@ pub(crate) fn report_of(device: Device, events: Vec<Event>) -> Report {
     ];
     collector(SourceKind::Live, &inputs).report()
 }
+
+/// A seeded generator (xorshift64*): the same numbers on every run.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % limit
+    }
+}

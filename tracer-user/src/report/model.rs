@@ -337,6 +337,10 @@ pub struct Access {
     pub write_sequential_share: Option<f64>,
     /// Distinct bytes touched.
     pub working_set_bytes: u64,
+    /// Two standard deviations of it as a share, where a sample stands for the whole; absent
+    /// when it is exact.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub working_set_error_share: Option<f64>,
     /// Share of written bytes that had been written before in this capture.
     pub rewritten_share: Option<f64>,
 }

@@ -375,6 +375,7 @@ fn busy_device(minor: u32, dataset: &str) -> DeviceReport {
         read_sequential_share: Some(0.02),
         write_sequential_share: Some(0.125),
         working_set_bytes: 1_300_000_000,
+        working_set_error_share: None,
         rewritten_share: Some(0.071),
     });
     device.alignment = Some(Alignment {

@@ -1,36 +1,56 @@
 //! What the rules look at: the numbers of one device, named.
 
-use super::thresholds::{MIN_WRITES, WRITES_FOR_HIGH_CONFIDENCE, WRITES_FOR_MEDIUM_CONFIDENCE};
-use crate::report::model::{Capture, Confidence, DeviceReport, OpStats};
+use super::{
+    thresholds::{
+        DOMINANT_SHARE, MIN_WRITES, READ_MOSTLY_SHARE, WRITES_FOR_HIGH_CONFIDENCE,
+        WRITES_FOR_MEDIUM_CONFIDENCE,
+    },
+    weigh::{Weighing, weigh},
+};
+use crate::{
+    analysis::insight::Insight,
+    report::{
+        model::{Capture, Confidence, DeviceReport, OpStats},
+        units::{count, percent, size},
+    },
+};
 
 /// The write size that most writes have.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dominant {
-    /// Exact size.
-    pub bytes: u64,
+pub(in crate::analysis) struct Dominant {
+    pub(in crate::analysis) bytes: u64,
     /// Its share of the writes.
-    pub share_count: f64,
+    pub(in crate::analysis) share_count: f64,
     /// Its share of the bytes written.
-    pub share_bytes: f64,
+    pub(in crate::analysis) share_bytes: f64,
 }
 
 /// Facts of one device that rules judge by.
 #[derive(Clone, Debug)]
-pub struct Facts<'a> {
+pub(in crate::analysis) struct Facts<'a> {
     pub(super) device: &'a DeviceReport,
     pub(super) capture: &'a Capture,
+    pub(super) insight: &'a Insight,
     pub(super) dominant: Option<Dominant>,
+    pub(super) weighing: Option<Weighing>,
 }
 
 impl<'a> Facts<'a> {
     /// Facts from a device's report whose verdict is still to come.
-    #[must_use]
-    pub fn new(device: &'a DeviceReport, capture: &'a Capture) -> Self {
-        Self {
+    pub(in crate::analysis) fn new(
+        device: &'a DeviceReport,
+        capture: &'a Capture,
+        insight: &'a Insight,
+    ) -> Self {
+        let mut facts = Self {
             device,
             capture,
+            insight,
             dominant: dominant(&device.ops.write),
-        }
+            weighing: None,
+        };
+        facts.weighing = weigh(&facts).filter(|_| facts.has_enough_writes());
+        facts
     }
 
     pub(super) fn writes(&self) -> u64 {
@@ -64,6 +84,38 @@ impl<'a> Facts<'a> {
         share(self.reads(), self.reads() + self.writes())
     }
 
+    pub(super) fn is_read_mostly(&self) -> bool {
+        self.reads() >= MIN_WRITES && self.read_share() >= READ_MOSTLY_SHARE
+    }
+
+    pub(super) fn write_sequential_share(&self) -> f64 {
+        share(self.insight.writes.sequential, self.insight.writes.ios)
+    }
+
+    /// What ZFS writes to data blocks per byte; `None` before anything was written.
+    pub(super) fn coalesced(&self) -> Option<f64> {
+        self.device.amplification?.coalesced
+    }
+
+    /// Block size and dominant write, or why they cannot be compared.
+    pub(super) fn comparable(&self) -> Result<(u64, Dominant), String> {
+        let Some(block) = self.block_bytes() else {
+            return Err("the block size is not known".to_owned());
+        };
+        if !self.has_enough_writes() {
+            return Err(format!("{} writes", count(self.writes())));
+        }
+        match self.dominant {
+            Some(dominant) if dominant.share_count >= DOMINANT_SHARE => Ok((block, dominant)),
+            Some(dominant) => Err(format!(
+                "no size dominates: {} has {} of the writes",
+                size(dominant.bytes),
+                percent(dominant.share_count)
+            )),
+            None => Err("no write's size is known".to_owned()),
+        }
+    }
+
     /// By the number of writes; a capture that is not complete never gets more than medium.
     pub(super) fn confidence(&self) -> Confidence {
         let by_count = match self.writes() {
@@ -76,6 +128,17 @@ impl<'a> Facts<'a> {
         } else {
             by_count.min(Confidence::Medium)
         }
+    }
+}
+
+impl Dominant {
+    pub(super) fn sentence(&self) -> String {
+        format!(
+            "{} of the writes are exactly {}; they carry {} of the bytes",
+            percent(self.share_count),
+            size(self.bytes),
+            percent(self.share_bytes)
+        )
     }
 }
 
@@ -93,7 +156,7 @@ fn dominant(writes: &OpStats) -> Option<Dominant> {
 
 /// `part / whole`; 0 for an empty whole.
 #[allow(clippy::cast_precision_loss, reason = "a share for people")]
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
+pub(in crate::analysis) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {

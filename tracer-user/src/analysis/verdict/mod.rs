@@ -7,40 +7,41 @@
 //! The verdict is the finding of the highest severity; among equals the first of [`RULES`].
 //! All that fired are findings, the verdict first.
 
+mod advice;
 mod facts;
 mod rules;
 pub mod thresholds;
-pub(crate) mod words;
+mod weigh;
 
-pub use facts::{Dominant, Facts};
+pub(super) use facts::{Facts, share};
 
 use crate::report::model::{Code, Confidence, Finding, Severity, Verdict};
 use rules::RULES;
 
 /// What a rule found to be true.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Fired {
-    pub(crate) severity: Severity,
-    pub(crate) confidence: Confidence,
-    pub(crate) summary: String,
-    pub(crate) evidence: Vec<String>,
-    pub(crate) advice: Vec<String>,
+pub(super) struct Fired {
+    pub(super) severity: Severity,
+    pub(super) confidence: Confidence,
+    pub(super) summary: String,
+    pub(super) evidence: Vec<String>,
+    pub(super) advice: Vec<String>,
 }
 
 /// What came of one rule.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(super) enum Outcome {
     Fired(Fired),
     /// Why it stays silent, with its numbers.
     Silent(String),
 }
 
 /// A rule: a code, its condition in words, and its check.
-pub(crate) struct Rule {
-    pub(crate) code: Code,
+pub(super) struct Rule {
+    pub(super) code: Code,
     /// When it fires, for `--explain`.
-    pub(crate) condition: &'static str,
-    pub(crate) check: fn(&Facts<'_>) -> Outcome,
+    pub(super) condition: &'static str,
+    pub(super) check: fn(&Facts<'_>) -> Outcome,
 }
 
 /// One rule's outcome, for `--explain`.
@@ -58,14 +59,14 @@ pub struct RuleTrace {
 
 /// Verdict and findings of one device.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Judgement {
-    pub(crate) verdict: Verdict,
-    pub(crate) findings: Vec<Finding>,
+pub(super) struct Judgement {
+    pub(super) verdict: Verdict,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl Verdict {
     /// The verdict on a device without a single I/O.
-    pub(crate) fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self {
             code: Code::Idle,
             severity: Severity::Ok,
@@ -82,7 +83,7 @@ impl Verdict {
 }
 
 /// Judges one device.
-pub(crate) fn judge(facts: &Facts<'_>) -> Judgement {
+pub(super) fn judge(facts: &Facts<'_>) -> Judgement {
     let mut fired: Vec<(Code, Fired)> = RULES
         .iter()
         .filter_map(|rule| match (rule.check)(facts) {
@@ -119,10 +120,19 @@ fn verdict(code: Code, fired: &Fired, facts: &Facts<'_>) -> Verdict {
         dominant_write_bytes: dominant.map(|d| d.bytes),
         dominant_share_count: dominant.map(|d| d.share_count),
         dominant_share_bytes: dominant.map(|d| d.share_bytes),
-        recommended_block_bytes: None,
+        recommended_block_bytes: recommended(code, facts),
         summary: fired.summary.clone(),
         evidence,
         advice: fired.advice.clone(),
+    }
+}
+
+/// The size to move to. None where the writes as seen are not those of the aligned or direct
+/// workload that would run on it.
+fn recommended(code: Code, facts: &Facts<'_>) -> Option<u64> {
+    match code {
+        Code::Misaligned | Code::PageCacheSplit | Code::Idle | Code::TooFewWrites => None,
+        _ => facts.weighing?.recommended(),
     }
 }
 
@@ -137,8 +147,7 @@ fn rests_on_a_part(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// All rules with their outcome, in their order: what fired and what stayed silent, and why.
-#[must_use]
-pub fn explain(facts: &Facts<'_>) -> Vec<RuleTrace> {
+pub(super) fn explain(facts: &Facts<'_>) -> Vec<RuleTrace> {
     RULES
         .iter()
         .map(|rule| {

@@ -2,7 +2,7 @@
 
 use tracer_common::{flag, op};
 
-use super::testing::{
+use crate::analysis::testing::{
     MS, SECOND, STARTED_NS, collector, counted, end, read, report_of, sample, start, write, zvol,
 };
 use crate::{

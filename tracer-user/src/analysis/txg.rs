@@ -1,0 +1,109 @@
+//! When the transaction groups of a pool opened.
+//!
+//! Owns the bounds of the groups, on the capture clock. A write belongs to the group that was
+//! open when it completed: `zvol_write` assigns its transaction just before (OpenZFS 2.0 to
+//! 2.4, `zvol_os.c`). Up to the moment of the latest sample every bound is known; after it
+//! one may be missing.
+
+use std::collections::VecDeque;
+
+use crate::input::PoolSample;
+
+/// Groups that are remembered. A sample shows the last 100; writes wait seconds, not minutes.
+const MAX_GROUPS: usize = 512;
+
+/// Bounds of a pool's transaction groups.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TxgClock {
+    /// Birth and number, both ascending.
+    births: VecDeque<(u64, u64)>,
+    known_until_ns: u64,
+}
+
+impl TxgClock {
+    /// Takes a sample. Groups already known are skipped.
+    pub(super) fn feed(&mut self, sample: &PoolSample) {
+        for group in &sample.txgs {
+            let is_newer = self
+                .births
+                .back()
+                .is_none_or(|(birth_ns, txg)| group.txg > *txg && group.birth_ns >= *birth_ns);
+            if group.birth_ns > 0 && is_newer {
+                self.births.push_back((group.birth_ns, group.txg));
+            }
+        }
+        while self.births.len() > MAX_GROUPS {
+            self.births.pop_front();
+        }
+        self.known_until_ns = self.known_until_ns.max(sample.at_ns);
+    }
+
+    /// Whether any group is known.
+    pub(super) fn has_groups(&self) -> bool {
+        !self.births.is_empty()
+    }
+
+    /// Up to here no bound can be missing, ns.
+    pub(super) fn known_until_ns(&self) -> u64 {
+        self.known_until_ns
+    }
+
+    /// Number of the group that was open at a moment; 0 before the first that is known.
+    pub(super) fn group_at(&self, at_ns: u64) -> u64 {
+        let after = self
+            .births
+            .partition_point(|(birth_ns, _)| *birth_ns <= at_ns);
+        match after
+            .checked_sub(1)
+            .and_then(|index| self.births.get(index))
+        {
+            Some((_, txg)) => *txg,
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Txg;
+
+    fn sample(at_ns: u64, births: &[(u64, u64)]) -> PoolSample {
+        PoolSample {
+            name: "tank".into(),
+            at_ns,
+            txgs: births
+                .iter()
+                .map(|(birth_ns, txg)| Txg {
+                    txg: *txg,
+                    birth_ns: *birth_ns,
+                    ..Txg::default()
+                })
+                .collect(),
+            ..PoolSample::default()
+        }
+    }
+
+    #[test]
+    fn a_moment_belongs_to_the_group_that_was_open() {
+        let mut clock = TxgClock::default();
+        clock.feed(&sample(25, &[(10, 7), (20, 8)]));
+        clock.feed(&sample(35, &[(20, 8), (30, 9)]));
+        let groups = [9, 10, 19, 20, 29, 30, 1_000].map(|at| clock.group_at(at));
+        assert_eq!(groups, [0, 7, 7, 8, 8, 9, 9]);
+        assert_eq!(clock.known_until_ns(), 35);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_nonsense_is_skipped() {
+        let mut clock = TxgClock::default();
+        for txg in 1..10_000 {
+            clock.feed(&sample(
+                txg * 10,
+                &[(txg * 10, txg), (txg, txg), (0, txg + 1)],
+            ));
+        }
+        assert_eq!(clock.births.len(), MAX_GROUPS);
+        assert_eq!(clock.group_at(u64::MAX), 9_999);
+    }
+}
