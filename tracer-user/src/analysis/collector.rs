@@ -8,7 +8,7 @@ use super::{
     accounting::{Course, event_counts, incomplete_reasons},
     axes::AxesContext,
     budget::Budget,
-    device::{Context, DeviceState, pool_of, vm_of},
+    device::{Context, DeviceState, pool_of},
     groups::Bounds,
     insight::Insight,
     pool::PoolState,
@@ -18,8 +18,10 @@ use super::{
     verdict::{self, Facts, RuleTrace},
 };
 use crate::{
+    device::vm_of,
     event::{DeviceId, Event},
-    input::{Device, End, Host, Input, Lost, Objset, PoolSample, Sample, Start},
+    host::{Defect, known_defects},
+    input::{Device, End, Input, Lost, Mode, Objset, PoolSample, Sample, Start},
     report::model::{
         Capture, DeviceReport, EventCounts, HostReport, Report, SCHEMA, SourceKind, Verdict,
     },
@@ -355,8 +357,24 @@ impl Collector {
             hostname: host.map(|h| h.hostname.clone()).unwrap_or_default(),
             kernel: host.map(|h| h.kernel.clone()).unwrap_or_default(),
             zfs_version: host.and_then(|h| h.zfs_version.clone()),
-            known_defects: host.map(known_defects).unwrap_or_default(),
+            known_defects: self.known_defects(),
         }
+    }
+
+    /// Defects of the host's ZFS that bear on the zvols that are traced.
+    fn known_defects(&self) -> Vec<String> {
+        let zvols = self.devices.iter().map(|state| &state.device);
+        let modes: Vec<Mode> = zvols
+            .filter(|device| device.dataset.is_some())
+            .map(|device| device.mode)
+            .collect();
+        self.start
+            .as_ref()
+            .map(|start| known_defects(&start.host, &modes))
+            .unwrap_or_default()
+            .iter()
+            .map(Defect::text)
+            .collect()
     }
 
     fn capture(&self, events: EventCounts) -> Capture {
@@ -439,7 +457,7 @@ impl Collector {
                 .start
                 .as_ref()
                 .filter(|_| device.dataset.is_some())
-                .map(|start| known_defects(&start.host))
+                .map(|start| known_defects(&start.host, &[device.mode]))
                 .unwrap_or_default(),
             ..axes.insight
         };
@@ -467,11 +485,6 @@ fn clock_of<'a>(
     state: &DeviceState,
 ) -> Option<&'a TxgClock> {
     Some(pools.get(pool_of(&state.device)?)?.clock())
-}
-
-/// Defects of the host's ZFS version that bear on zvols.
-fn known_defects(_host: &Host) -> Vec<String> {
-    Vec::new()
 }
 
 /// Wall-clock time in RFC 3339, UTC.

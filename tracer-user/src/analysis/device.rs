@@ -341,36 +341,3 @@ impl DeviceState {
 pub(super) fn pool_of(device: &Device) -> Option<&str> {
     device.dataset.as_deref()?.split('/').next()
 }
-
-/// Proxmox's VMID from a dataset's name: `vm-<VMID>-...` or `base-<VMID>-...`.
-pub(super) fn vm_of(dataset: &str) -> Option<u64> {
-    let name = dataset.rsplit('/').next()?;
-    let rest = name
-        .strip_prefix("vm-")
-        .or_else(|| name.strip_prefix("base-"))?;
-    let (id, tail) = rest.split_once('-')?;
-    let is_number = !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
-    (is_number && !tail.is_empty()).then(|| id.parse().ok())?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_vmid_is_read_from_proxmox_names_only() {
-        assert_eq!(vm_of("rpool/data/vm-100-disk-0"), Some(100));
-        assert_eq!(vm_of("tank/base-9000-disk-1"), Some(9000));
-        assert_eq!(vm_of("tank/vm-101-cloudinit"), Some(101));
-        assert_eq!(vm_of("tank/vm-104-disk-0@before-upgrade"), Some(104));
-        for name in [
-            "tank/vm-web-disk-0",
-            "tank/vm-100",
-            "tank/vmx-1-disk",
-            "tank/vm--disk",
-            "vm-+1-disk",
-        ] {
-            assert_eq!(vm_of(name), None, "{name}");
-        }
-    }
-}

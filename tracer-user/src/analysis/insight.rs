@@ -11,6 +11,7 @@ use super::{
     streams::Sequentiality,
 };
 use crate::{
+    host::Defect,
     input::{Objset, Partition},
     report::model::SourceKind,
 };
@@ -61,7 +62,7 @@ pub(super) struct Insight {
     /// What the dataset's kstat counted during the capture.
     pub(super) objset: Option<Objset>,
     pub(super) layout: Option<PoolLayout>,
-    pub(super) known_defects: Vec<String>,
+    pub(super) known_defects: Vec<Defect>,
 }
 
 impl Insight {

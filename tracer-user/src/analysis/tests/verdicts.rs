@@ -13,7 +13,7 @@ use crate::{
         },
     },
     event::{Event, Flags, Op},
-    input::{Device, DeviceSample, Input, Objset, Partition, PoolSample},
+    input::{Device, DeviceSample, Input, Mode, Objset, Partition, PoolSample},
     report::model::{Code, Confidence, DeviceReport, Report, Severity, SourceKind, Verdict},
 };
 
@@ -251,6 +251,63 @@ fn case_13_a_zvol_that_only_its_kstat_shows_is_not_idle() {
     ];
     let report = collector(SourceKind::Live, &inputs).report();
     assert_eq!(report.devices[0].verdict.code, Code::Idle);
+}
+
+/// A capture on a host with this ZFS version.
+fn on_zfs(version: &str, device: Device, events: Vec<Event>) -> Report {
+    let Input::Start(mut opening) = start(60) else {
+        unreachable!()
+    };
+    opening.host.zfs_version = Some(version.to_owned());
+    opening.host.defects_patched = false;
+    let inputs = [
+        Input::Start(opening),
+        Input::Appeared(device),
+        Input::Events(events),
+        end(60),
+    ];
+    collector(SourceKind::Live, &inputs).report()
+}
+
+#[test]
+fn case_11_a_known_defect_is_named_when_the_trace_touches_it_and_flushes_are_no_reads() {
+    let blk_mq = Device {
+        mode: Mode::BlkMq,
+        ..zvol(0, 16_384)
+    };
+    let mut events = with_flushes(MS, 30);
+    events.push(Event {
+        op: Op::Discard,
+        ..write(SECOND, 0, 1 << 20)
+    });
+    let report = on_zfs("2.2.6-1", blk_mq.clone(), events.clone());
+    let device = &report.devices[0];
+    assert_eq!(device.verdict.code, Code::KnownDefect);
+    assert_eq!(device.verdict.severity, Severity::Critical);
+    assert!(device.verdict.evidence[0].contains("read path"));
+    assert_eq!(device.ops.read.count, 0);
+    assert_eq!((device.flush.count, device.ops.discard.count), (30, 1));
+    assert_eq!(report.host.known_defects.len(), 1);
+    // Fixed, without flushes, or in the other mode: nothing is said of the device.
+    let fixed = on_zfs("2.2.9-1", blk_mq.clone(), events.clone());
+    assert!(!codes(&fixed.devices[0]).contains(&Code::KnownDefect));
+    let without = on_zfs("2.2.6-1", blk_mq, random_writes(300, 16_384, 1 << 30));
+    assert!(!codes(&without.devices[0]).contains(&Code::KnownDefect));
+    let bio = on_zfs("2.2.6-1", zvol(0, 16_384), events.clone());
+    assert!(!codes(&bio.devices[0]).contains(&Code::KnownDefect));
+    let bio = on_zfs("2.3.1-1", zvol(0, 16_384), events);
+    assert_eq!(bio.devices[0].verdict.code, Code::KnownDefect);
+}
+
+#[test]
+fn a_zfs_without_block_statistics_is_named_beside_the_verdict() {
+    let report = on_zfs(
+        "2.0.3-9",
+        zvol(0, 16_384),
+        random_writes(5_000, 16_384, 1 << 30),
+    );
+    let device = &report.devices[0];
+    assert_eq!(codes(device), [Code::Fits, Code::StatisticsNotMaintained]);
 }
 
 /// Writes behind a partition that starts at sector 63.

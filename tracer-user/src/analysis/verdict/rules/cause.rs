@@ -10,6 +10,7 @@ use crate::{
             VERY_SLOW_FLUSH_NS,
         },
     },
+    host::{Bears, Defect},
     report::{
         model::{Confidence, Severity, SourceKind},
         units::{count, duration, percent, volume},
@@ -120,31 +121,46 @@ fn log_traffic(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// Condition: the host's ZFS version has known defects, and the trace touches what they are
-/// about: flushes, FUA writes or discards. Silent without either.
+/// Condition: the host's ZFS version has a known defect, and the trace touches what it is
+/// about: flushes on a bio-mode zvol; flushes, FUA writes or discards on a blk-mq one. Silent
+/// without either.
 pub(in crate::analysis::verdict) fn known_defect(facts: &Facts<'_>) -> Outcome {
+    let device = facts.device;
+    let touches = |defect: &&Defect| match defect.bears_on {
+        Bears::BioFlush => device.flush.count + device.sync.preflush_with_data > 0,
+        Bears::BlkMqFlush => {
+            device.flush.count + device.sync.durable_writes + device.ops.discard.count > 0
+        }
+        Bears::Statistics => false,
+    };
     let defects = &facts.insight.known_defects;
-    let touched = facts.device.flush.count
-        + facts.device.sync.durable_writes
-        + facts.device.ops.discard.count;
-    if defects.is_empty() {
-        return silent("none is known of this ZFS version, or the disk is no zvol");
-    }
-    if touched == 0 {
-        return silent("no flush, FUA write or discard was seen");
-    }
-    let mut evidence = defects.clone();
-    evidence.push(format!(
+    let relevant: Vec<&Defect> = defects.iter().filter(touches).collect();
+    let seen = format!(
         "seen: {} flushes, {} durable writes, {} discards",
-        count(facts.device.flush.count),
-        count(facts.device.sync.durable_writes),
-        count(facts.device.ops.discard.count)
-    ));
+        count(device.flush.count),
+        count(device.sync.durable_writes),
+        count(device.ops.discard.count)
+    );
+    if relevant.is_empty() {
+        return silent(format!(
+            "{} known defects of this ZFS version; {seen}",
+            count(defects.len() as u64)
+        ));
+    }
+    let mut evidence: Vec<String> = relevant
+        .iter()
+        .map(|defect| format!("{} ({})", defect.what, defect.source))
+        .collect();
+    evidence.push(seen);
     Outcome::Fired(Fired {
         severity: Severity::Critical,
         confidence: Confidence::High,
-        summary: "this ZFS version has a known defect in what the guest relies on".to_owned(),
+        summary: "this ZFS version has a known defect: what the guest made durable may not be"
+            .to_owned(),
         evidence,
-        advice: vec!["update ZFS before anything else; a guest's fsync may not be safe".to_owned()],
+        advice: relevant
+            .iter()
+            .map(|defect| defect.remedy.to_owned())
+            .collect(),
     })
 }

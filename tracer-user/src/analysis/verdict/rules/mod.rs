@@ -16,11 +16,6 @@ pub(super) static RULES: &[Rule] = &[
         check: cause::known_defect,
     },
     Rule {
-        code: Code::StatisticsNotMaintained,
-        condition: "no I/O was seen, though the dataset's own counters moved",
-        check: volume::statistics_not_maintained,
-    },
-    Rule {
         code: Code::Idle,
         condition: "no I/O completed, and the dataset's own counters stood still",
         check: volume::idle,
@@ -77,6 +72,12 @@ pub(super) static RULES: &[Rule] = &[
         code: Code::Fits,
         condition: "the dominant write is exactly one block",
         check: size::fits,
+    },
+    Rule {
+        code: Code::StatisticsNotMaintained,
+        condition: "no I/O was seen, though the dataset's own counters moved; or this ZFS version \
+                    keeps no block statistics",
+        check: volume::statistics_not_maintained,
     },
 ];
 

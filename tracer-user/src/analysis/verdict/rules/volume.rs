@@ -3,6 +3,7 @@
 use super::silent;
 use crate::{
     analysis::verdict::{Facts, Fired, Outcome, thresholds::MIN_WRITES},
+    host::Bears,
     report::{
         model::{Confidence, Severity},
         units::{count, percent, size},
@@ -18,28 +19,43 @@ fn counted_by_zfs(facts: &Facts<'_>) -> u64 {
         .map_or(0, |objset| objset.reads + objset.writes)
 }
 
-/// Condition: no I/O was seen, though the dataset's `objset` kstat moved. Silent when any I/O
-/// was seen.
+/// Condition: no I/O was seen, though the dataset's `objset` kstat moved; or the ZFS version is
+/// known to keep no block statistics (for the record only: the trace does not use them).
 pub(in crate::analysis::verdict) fn statistics_not_maintained(facts: &Facts<'_>) -> Outcome {
     let (seen, counted) = (facts.completed(), counted_by_zfs(facts));
-    if seen > 0 || counted == 0 {
-        return silent(format!(
-            "{} I/Os seen, {} counted by ZFS",
-            count(seen),
-            count(counted)
-        ));
+    let defect = facts
+        .insight
+        .known_defects
+        .iter()
+        .find(|defect| defect.bears_on == Bears::Statistics);
+    let is_unseen = seen == 0 && counted > 0;
+    let numbers = format!(
+        "{} I/Os passed the block tracepoints, ZFS counted {} for the dataset",
+        count(seen),
+        count(counted)
+    );
+    if !is_unseen && (defect.is_none() || seen == 0) {
+        return silent(numbers);
     }
+    let mut evidence = vec![numbers];
+    evidence.extend(defect.map(|defect| format!("{} ({})", defect.what, defect.source)));
     Outcome::Fired(Fired {
-        severity: Severity::Warning,
+        severity: if is_unseen {
+            Severity::Warning
+        } else {
+            Severity::Ok
+        },
         confidence: Confidence::High,
-        summary: "block statistics are not maintained for this zvol: it is not idle".to_owned(),
-        evidence: vec![format!(
-            "no I/O passed the block tracepoints, but ZFS counted {} for the dataset",
-            count(counted)
-        )],
-        advice: vec![
-            "judge this zvol by its objset kstat; a newer ZFS maintains the statistics".to_owned(),
-        ],
+        summary: if is_unseen {
+            "block statistics are not maintained for this zvol: it is not idle".to_owned()
+        } else {
+            "block statistics are not maintained: iostat shows zeros for this zvol".to_owned()
+        },
+        evidence,
+        advice: vec![match defect {
+            Some(defect) => defect.remedy.to_owned(),
+            None => "judge this zvol by its objset kstat".to_owned(),
+        }],
     })
 }
 
