@@ -5,6 +5,7 @@
 //! device comes from the plan that was executed and from sysfs alone.
 
 pub mod binary;
+pub mod blkparse_text;
 pub mod capture;
 mod command;
 pub mod direct;

@@ -4,25 +4,10 @@ use std::{fs, path::Path, process::Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use zvoltrace_tests::binary::command;
-
-/// 400 writes of 8 KiB to one disk, 1 ms each, as blkparse prints them.
-fn trace(folder: &TempDir) -> String {
-    let line = |n: u64, action: &str, micros: u64, tail: &str| {
-        format!(
-            "230,0    1 {n:8} {:5}.{:09}  4321  {action}  WS {} + 16 [{tail}]\n",
-            micros / 1_000_000,
-            micros % 1_000_000 * 1000,
-            (n * 7919 % 4096) * 16
-        )
-    };
-    let text: String = (0..400)
-        .map(|n| line(n, "Q", n * 2000, "kvm") + &line(n, "C", n * 2000 + 1000, "0"))
-        .collect();
-    let path = folder.path().join("trace.txt");
-    fs::write(&path, text).expect("written");
-    path.to_str().expect("UTF-8").to_owned()
-}
+use zvoltrace_tests::{
+    binary::command,
+    blkparse_text::{WRITES, trace},
+};
 
 fn run(folder: &TempDir, args: &[&str], env: &[(&str, &str)]) -> Output {
     let trace = trace(folder);
@@ -66,8 +51,8 @@ fn json_has_the_counts_of_the_trace() {
     assert_eq!(report["schema"], "zvoltrace.report/1");
     assert_eq!(report["capture"]["source"], "blktrace");
     let write = &report["devices"][0]["ops"]["write"];
-    assert_eq!(write["count"], 400);
-    assert_eq!(write["bytes"], 400 * 8192);
+    assert_eq!(write["count"], WRITES);
+    assert_eq!(write["bytes"], WRITES * 8192);
     assert_eq!(write["sizes"][0]["bytes"], 8192);
     assert_eq!(write["latency_ns"]["max"], 1_000_000);
 }
@@ -178,5 +163,5 @@ fn redaction_hides_paths_and_keeps_the_numbers() {
         "{json}"
     );
     let report: Value = serde_json::from_str(json).expect("JSON");
-    assert_eq!(report["devices"][0]["ops"]["write"]["count"], 400);
+    assert_eq!(report["devices"][0]["ops"]["write"]["count"], WRITES);
 }

@@ -6,7 +6,9 @@
 pub mod args;
 mod check;
 mod environment;
+mod events;
 mod exit;
+mod export;
 mod list;
 pub mod plan;
 pub mod present;
@@ -22,7 +24,7 @@ use clap::{CommandFactory, Parser};
 
 use self::{
     args::{Cli, Verb},
-    plan::{CheckPlan, ListPlan, ReportPlan, Target},
+    plan::{CheckPlan, EventsPlan, ExportPlan, ListPlan, ReportPlan, Target},
     present::deliver,
 };
 pub use self::{
@@ -62,7 +64,9 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
+        Verb::Events(args) => events::run(&EventsPlan::resolve(args, env)),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
+        Verb::Export(args) => export::run(&ExportPlan::resolve(args, env)),
         Verb::List(args) => list::run(&ListPlan::resolve(args), &Roots::system()),
         Verb::Check(args) => check::run(&CheckPlan::resolve(args), &Roots::system()),
         Verb::Completions(args) => {
