@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod blktrace;
 pub mod cli;
+pub mod compare;
 pub mod device;
 pub mod errno;
 pub mod event;

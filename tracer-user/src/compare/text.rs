@@ -1,0 +1,136 @@
+//! A comparison as text: what differs beyond noise stands out by a word, not only by a colour.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Comparison, DevicePair, Metric, Side, Unit};
+use crate::report::units::{count, duration, factor, percent, size, three_digits, volume};
+
+/// Renders a comparison; `unicode` allows more than ASCII.
+#[must_use]
+pub fn render(comparison: &Comparison, unicode: bool) -> String {
+    let mut parts = vec![
+        side("A", &comparison.a, unicode),
+        side("B", &comparison.b, unicode),
+    ];
+    parts.extend(comparison.devices.iter().map(|pair| device(pair, unicode)));
+    if comparison.devices.is_empty() {
+        parts.push("\nNo device is in both captures.\n".to_owned());
+    }
+    for (which, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
+        let names = only
+            .iter()
+            .map(|name| format!("\nonly in {which}: {}\n", printable(name)));
+        parts.extend(names);
+    }
+    parts.push(format!("\nMethod: {}\n", comparison.method));
+    parts.concat()
+}
+
+fn side(which: &str, side: &Side, unicode: bool) -> String {
+    format!(
+        "{which}  {}: {}, {}, {}{}{}\n",
+        printable(&side.name),
+        printable(&side.hostname),
+        printable(&side.started),
+        duration(side.duration_ns, unicode),
+        side.zfs_version
+            .as_ref()
+            .map_or_else(String::new, |zfs| format!(", ZFS {}", printable(zfs))),
+        if side.complete { "" } else { ", INCOMPLETE" }
+    )
+}
+
+fn device(pair: &DevicePair, unicode: bool) -> String {
+    let mut title = vec![printable(&pair.device_a)];
+    if pair.device_a != pair.device_b {
+        title.push(format!("and {}", printable(&pair.device_b)));
+    }
+    title.extend(pair.dataset.as_deref().map(printable));
+    let block = |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), size);
+    let of_a = block(pair.volblocksize_a_bytes);
+    let of_b = block(pair.volblocksize_b_bytes);
+    title.push(if of_a == of_b {
+        format!("block size {of_a}")
+    } else {
+        format!("block size {of_a} in A, {of_b} in B")
+    });
+    let verdict = &pair.verdict;
+    let word = if verdict.changed {
+        "changed"
+    } else {
+        "the same"
+    };
+    let mut parts = vec![format!("\n{}\nverdict {word}\n", title.join("  "))];
+    for (which, brief) in [("A", &verdict.a), ("B", &verdict.b)] {
+        let summary = printable(&brief.summary);
+        parts.push(format!(
+            "  {which}  {} {}: {summary}\n",
+            brief.severity, brief.code
+        ));
+    }
+    parts.push(table(&pair.metrics, unicode));
+    parts.concat()
+}
+
+fn table(metrics: &[Metric], unicode: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["", "A", "B", "difference", "B/A", "noise"]);
+    for metric in metrics {
+        let value = |value: Option<f64>| match value {
+            Some(value) => in_unit(value, metric.unit, unicode),
+            None => "-".to_owned(),
+        };
+        let difference = metric.difference.map_or_else(
+            || "-".to_owned(),
+            |difference| match metric.unit {
+                Unit::Share => format!("{:+.1} points", difference * 100.0),
+                unit if difference < 0.0 => format!("-{}", in_unit(-difference, unit, unicode)),
+                unit => format!("+{}", in_unit(difference, unit, unicode)),
+            },
+        );
+        table.add_row([
+            metric.key.clone(),
+            value(metric.a),
+            value(metric.b),
+            difference,
+            metric.ratio.map_or_else(|| "-".to_owned(), factor),
+            match metric.beyond_noise {
+                Some(true) => "beyond",
+                Some(false) => "within",
+                None => "",
+            }
+            .to_owned(),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1).take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
+    lines.collect()
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "amounts of a report: whole, not negative, far below 2^53"
+)]
+fn in_unit(value: f64, unit: Unit, unicode: bool) -> String {
+    let whole = value.round() as u64;
+    match unit {
+        Unit::Ns => duration(whole, unicode),
+        Unit::Bytes if whole < 1 << 20 => size(whole),
+        Unit::Bytes => volume(whole),
+        Unit::PerSecond => format!("{}/s", three_digits(value)),
+        Unit::BytesPerSecond => format!("{}/s", volume(whole)),
+        Unit::Share => percent(value),
+        Unit::Factor => factor(value),
+        Unit::Count if value.fract() == 0.0 => count(whole),
+        Unit::Count => three_digits(value),
+    }
+}
+
+/// Names come from files: a control character must not reach a terminal.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
