@@ -153,6 +153,41 @@ fn a_verdict_decides_the_exit_status_only_when_asked() {
 }
 
 #[test]
+fn rules_are_explained_behind_the_report_when_asked() {
+    let folder = TempDir::new().expect("folder");
+    let plain = run(&folder, &[], &[]);
+    let explained = run(&folder, &["--explain"], &[]);
+    assert!(!text(&plain.stdout).contains("Why zd0"));
+    let (report, why) = text(&explained.stdout)
+        .split_once("Why zd0")
+        .expect("explained");
+    assert!(report.contains("Sizes are binary"));
+    for word in ["silent  idle", "rule: ", "400 writes"] {
+        assert!(why.contains(word), "{word}: {why}");
+    }
+    let markdown = run(&folder, &["--explain", "--format", "markdown"], &[]);
+    assert!(text(&markdown.stdout).contains("## Why zd0"));
+}
+
+#[test]
+fn space_is_told_when_the_layout_is() {
+    let folder = TempDir::new().expect("folder");
+    let raw = |args: &[&str]| {
+        let output = run(&folder, args, &[]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["devices"][0]["candidates"]
+            .as_array()
+            .expect("candidates")
+            .iter()
+            .find(|candidate| candidate["block_bytes"] == 8192)
+            .expect("8K is a candidate")["space_raw"]
+            .clone()
+    };
+    assert_eq!(raw(&["--format", "json"]), Value::Null);
+    assert_eq!(raw(&["--format", "json", "--layout", "raidz2:6"]), 3.0);
+}
+
+#[test]
 fn redaction_hides_paths_and_keeps_the_numbers() {
     let folder = TempDir::new().expect("folder");
     let output = run(&folder, &["--redact", "--format", "json"], &[]);

@@ -40,7 +40,7 @@ const DEFAULT_TXG_TIMEOUT_S: u64 = 5;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// How to analyse.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Significant digits of latencies, 1 to 5.
     pub latency_digits: u8,

@@ -1,6 +1,9 @@
 //! The end of every verb that makes a report: forms, files, tokens, exit status.
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
 use anyhow::Context;
 
@@ -10,6 +13,7 @@ use super::{
     value::Format,
 };
 use crate::{
+    analysis::Explanation,
     output,
     report::{json, markdown, model::Report, redact::Redactor, style::Style, text},
 };
@@ -25,10 +29,15 @@ pub fn check(plan: &Presentation) -> anyhow::Result<()> {
 }
 
 /// Writes the report in every form that was asked for, and says how the process is to end.
+/// `why` explains its verdicts; it is used when the plan asks for it.
 ///
 /// Files come first, so that a reader of standard output who leaves early costs nothing; one
 /// output that fails does not keep the others from being written.
-pub fn present(report: &Report, plan: &Presentation) -> anyhow::Result<ExitStatus> {
+pub fn present(
+    report: &Report,
+    why: &[Explanation],
+    plan: &Presentation,
+) -> anyhow::Result<ExitStatus> {
     let status = if plan
         .fail_on
         .iter()
@@ -38,26 +47,41 @@ pub fn present(report: &Report, plan: &Presentation) -> anyhow::Result<ExitStatu
     } else {
         ExitStatus::Done
     };
-    let redacted = plan.redact.then(|| Redactor::of_machine().redact(report));
-    let report = redacted.as_ref().unwrap_or(report);
+    let mut shown = Shown {
+        report: Cow::Borrowed(report),
+        why: Cow::Borrowed(if plan.explain { why } else { &[] }),
+    };
+    if plan.redact {
+        let redactor = Redactor::of_machine();
+        shown = Shown {
+            report: Cow::Owned(redactor.redact(report)),
+            why: Cow::Owned(redactor.redact_explanations(report, &shown.why)),
+        };
+    }
     let (files, stdout): (Vec<_>, Vec<_>) = plan
         .outputs
         .iter()
         .partition(|output| matches!(output.target, Target::File(_)));
     let mut result = Ok(status);
     for output in files.into_iter().chain(stdout) {
-        let written = write(report, output, &plan.style);
+        let written = write(&shown, output, &plan.style);
         result = result.and_then(|status| written.map(|()| status));
     }
     result
 }
 
-fn write(report: &Report, output: &Output, style: &Style) -> anyhow::Result<()> {
+/// What the outputs show.
+struct Shown<'a> {
+    report: Cow<'a, Report>,
+    why: Cow<'a, [Explanation]>,
+}
+
+fn write(shown: &Shown<'_>, output: &Output, style: &Style) -> anyhow::Result<()> {
     let color = style.color && output.target == Target::Stdout;
     let style = Style { color, ..*style };
     deliver(
         &output.target,
-        render(report, output.format, &style)?.as_bytes(),
+        render(shown, output.format, &style)?.as_bytes(),
     )
 }
 
@@ -74,10 +98,12 @@ pub(super) fn deliver(target: &Target, text: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-fn render(report: &Report, format: Format, style: &Style) -> anyhow::Result<String> {
+fn render(shown: &Shown<'_>, format: Format, style: &Style) -> anyhow::Result<String> {
+    let (report, why) = (&shown.report, &shown.why);
     Ok(match format {
-        Format::Text => text::render(report, style),
-        Format::Markdown => markdown::render(report),
+        Format::Text => text::render(report, style) + &text::explain(why, style),
+        Format::Markdown => markdown::render(report) + &markdown::explain(why),
+        // What the rules found is in the findings already.
         Format::Json => json::render(report)?,
     })
 }
@@ -103,6 +129,7 @@ mod tests {
         Presentation {
             outputs: outputs.into_iter().map(output).collect(),
             redact: false,
+            explain: false,
             fail_on,
             style: Style {
                 color: true,
@@ -123,7 +150,7 @@ mod tests {
         let plan = plan(all, Vec::new());
         check(&plan).unwrap();
         let report = samples::busy();
-        assert_eq!(present(&report, &plan).unwrap(), ExitStatus::Done);
+        assert_eq!(present(&report, &[], &plan).unwrap(), ExitStatus::Done);
         let read = |name| std::fs::read_to_string(path(name)).unwrap();
         assert_eq!(read("a"), text::render(&report, &Style::default()));
         assert_eq!(serde_json::from_str::<Report>(&read("b")).unwrap(), report);
@@ -140,7 +167,7 @@ mod tests {
             Vec::new(),
         );
         assert!(check(&plan).is_err());
-        let error = present(&samples::busy(), &plan).unwrap_err();
+        let error = present(&samples::busy(), &[], &plan).unwrap_err();
         assert!(error.to_string().contains("none/bad"), "{error}");
         assert!(good.exists());
     }
@@ -148,7 +175,7 @@ mod tests {
     #[test]
     fn a_verdict_fails_by_severity_or_by_code() {
         let status =
-            |condition| present(&samples::busy(), &plan(Vec::new(), vec![condition])).unwrap();
+            |condition| present(&samples::busy(), &[], &plan(Vec::new(), vec![condition])).unwrap();
         assert_eq!(
             status(FailOn::Severity(Severity::Warning)),
             ExitStatus::Verdict

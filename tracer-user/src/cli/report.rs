@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{ExitStatus, plan::ReportPlan, present};
 use crate::{
-    analysis::{Collector, Options},
+    analysis::Collector,
     source::{Source, blktrace, open::open},
 };
 
@@ -19,9 +19,14 @@ pub(super) fn run(plan: &ReportPlan) -> anyhow::Result<ExitStatus> {
     };
     let mut source = open(&plan.inputs, options)?;
     present::check(&plan.presentation)?;
-    let mut collector = Collector::new(Options::default(), source.kind());
+    let mut collector = Collector::new(plan.analysis.clone(), source.kind());
     let damage = feed(source.as_mut(), &mut collector);
-    let presented = present::present(&collector.report(), &plan.presentation);
+    let why = if plan.presentation.explain {
+        collector.explain()
+    } else {
+        Vec::new()
+    };
+    let presented = present::present(&collector.report(), &why, &plan.presentation);
     match (damage, presented) {
         (Ok(()), presented) => presented,
         (Err(damage), Ok(_)) => Err(damage),

@@ -9,6 +9,7 @@ use super::{
     content::{self, Bars, Fact, Table, printable, severity_word},
     model::{DeviceReport, Report},
 };
+use crate::analysis::Explanation;
 
 /// Renders the report.
 #[must_use]
@@ -34,14 +35,37 @@ pub fn render(report: &Report) -> String {
         page.paragraph(&escape(&content::idle_line(&idle)));
     }
     page.paragraph(content::LEGEND);
-    page.0.truncate(page.0.trim_end().len());
-    page.0.push('\n');
+    page.end();
+    page.0
+}
+
+/// Renders the rules behind the verdicts, for the end of [`render`]'s text.
+#[must_use]
+pub fn explain(explanations: &[Explanation]) -> String {
+    let mut page = Page(String::new());
+    for explanation in content::of_busy(explanations) {
+        page.0.push('\n');
+        page.paragraph(&format!("## {}", escape(&content::explained(explanation))));
+        for rule in &explanation.rules {
+            let outcome = content::outcome(rule);
+            let condition = escape(rule.condition);
+            page.paragraph(&format!("**{outcome}** `{}`: {condition}", rule.code));
+            page.list(&rule.numbers, |line| escape(&printable(line)));
+        }
+        page.end();
+    }
     page.0
 }
 
 struct Page(String);
 
 impl Page {
+    /// One newline at the end, whatever came last.
+    fn end(&mut self) {
+        self.0.truncate(self.0.trim_end().len());
+        self.0.push('\n');
+    }
+
     fn paragraph(&mut self, text: &str) {
         self.0.push_str(text);
         self.0.push_str("\n\n");

@@ -19,6 +19,7 @@ use aho_corasick::AhoCorasick;
 use siphasher::sip::SipHasher24;
 
 use super::model::{DeviceReport, Report};
+use crate::analysis::Explanation;
 
 /// Files that may hold the machine's id, `machine-id(5)`.
 const MACHINE_ID_FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
@@ -79,6 +80,27 @@ impl Redactor {
             self.device(device, &names);
         }
         report
+    }
+
+    /// The explanations of a report's verdicts with tokens for the same names.
+    #[must_use]
+    pub fn redact_explanations(&self, of: &Report, list: &[Explanation]) -> Vec<Explanation> {
+        let names = self.names(of);
+        let mut list = list.to_vec();
+        for explanation in &mut list {
+            explanation.dataset = explanation
+                .dataset
+                .as_deref()
+                .map(|name| self.dataset(name));
+            for line in explanation
+                .rules
+                .iter_mut()
+                .flat_map(|rule| &mut rule.numbers)
+            {
+                *line = names.replace(line);
+            }
+        }
+        list
     }
 
     fn device(&self, device: &mut DeviceReport, names: &Names) {

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::value::{self, Also, FailOn, Format, MaybeFormat, PlainFormat};
+use crate::{
+    analysis::space::Layout,
+    cli::value::{self, Also, FailOn, Format, MaybeFormat, PlainFormat},
+};
 
 /// How a report is written.
 #[derive(Debug, Args)]
@@ -28,12 +31,34 @@ pub struct ReportArgs {
     #[arg(long)]
     pub redact: bool,
 
+    /// Say behind the report which rules of the verdict fired, which did not, and why
+    #[arg(long)]
+    pub explain: bool,
+
     /// Exit with status 4 when a verdict is at least this severe, or has this code
     ///
     /// Severities: ok, info, warning, critical. Codes: as in the report, such as
     /// write_smaller_than_block or misaligned.
     #[arg(long, value_name = "SEVERITY|CODE")]
     pub fail_on: Vec<FailOn>,
+}
+
+/// What the analysis is told about the pool.
+#[derive(Debug, Args)]
+pub struct PoolArgs {
+    /// Layout of the pool, for the space that block sizes take: stripe, mirror, raidz2:6
+    /// (parity:disks) or draid2:8d (parity:data disks)
+    #[arg(long, value_name = "LAYOUT")]
+    pub layout: Option<Layout>,
+
+    /// Sector that the pool allocates, as a power of two [default: 12, which is 4K]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "layout",
+        value_parser = clap::value_parser!(u32).range(9..=16)
+    )]
+    pub ashift: Option<u32>,
 }
 
 /// What is said beside the result.

@@ -4,7 +4,7 @@ use std::{ops::Range, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{ConsoleArgs, ReportArgs};
+use super::{ConsoleArgs, PoolArgs, ReportArgs};
 use crate::{
     cli::value,
     event::Op,
@@ -23,6 +23,10 @@ pub struct FileReportArgs {
     /// Block size to judge writes against, for disks whose own is not in the input
     #[arg(long, value_name = "SIZE", value_parser = value::block_size)]
     pub block_size: Option<u64>,
+
+    /// What the analysis is told.
+    #[command(flatten)]
+    pub pool: PoolArgs,
 
     /// How the report is written.
     #[command(flatten)]

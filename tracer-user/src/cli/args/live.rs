@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ConsoleArgs, ReportArgs};
+use super::{ConsoleArgs, PoolArgs, ReportArgs};
 use crate::cli::value;
 
 /// Which disks, and how they are traced: flags of the live verbs.
@@ -55,6 +55,10 @@ pub struct CaptureArgs {
     /// What is kept.
     #[command(flatten)]
     pub record: RecordArgs,
+
+    /// What the analysis is told.
+    #[command(flatten)]
+    pub pool: PoolArgs,
 
     /// How the report is written.
     #[command(flatten)]

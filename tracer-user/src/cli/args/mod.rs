@@ -15,7 +15,7 @@ mod live;
 use clap::{Parser, Subcommand};
 
 pub use self::{
-    common::{ColorWhen, ConsoleArgs, PlainArgs, ReportArgs},
+    common::{ColorWhen, ConsoleArgs, PlainArgs, PoolArgs, ReportArgs},
     files::{EventFormat, EventsArgs, ExportArgs, ExportFormat, FileReportArgs, FilterArgs},
     host::{CheckArgs, CompletionsArgs, ListArgs, ManArgs},
     live::{CaptureArgs, RecordArgs, TraceArgs},

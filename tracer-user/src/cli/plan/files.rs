@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Presentation, Target};
 use crate::{
+    analysis,
     cli::{
         Environment, Refusal,
         args::{EventFormat, EventsArgs, ExportArgs, ExportFormat, FileReportArgs},
@@ -20,6 +21,8 @@ pub struct ReportPlan {
     pub block_size_bytes: Option<u64>,
     /// Arguments as given, for inputs that do not hold those of the capture.
     pub args: Vec<String>,
+    /// How it is analysed.
+    pub analysis: analysis::Options,
     /// What becomes of the report.
     pub presentation: Presentation,
 }
@@ -31,6 +34,7 @@ impl ReportPlan {
             inputs: args.inputs,
             block_size_bytes: args.block_size,
             args: env.args.clone(),
+            analysis: super::analysis(&args.pool),
             presentation: Presentation::resolve(args.report, &args.console, env)?,
         })
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{Presentation, Target, progress};
 use crate::{
+    analysis,
     cli::{
         Environment, Refusal,
         args::{CaptureArgs, RecordArgs, TraceArgs},
@@ -54,6 +55,8 @@ pub struct CapturePlan {
     pub wait: bool,
     /// Where every event is kept.
     pub record: Option<RecordPlan>,
+    /// How it is analysed.
+    pub analysis: analysis::Options,
     /// What becomes of the report.
     pub presentation: Presentation,
     /// Progress.
@@ -83,6 +86,7 @@ impl CapturePlan {
             duration_ns: args.duration,
             wait: args.wait,
             record,
+            analysis: super::analysis(&args.pool),
             presentation,
             progress: progress(&args.console, env),
         })

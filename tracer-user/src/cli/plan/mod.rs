@@ -16,10 +16,17 @@ pub use self::{
 };
 use super::{
     Environment, Refusal,
-    args::{ColorWhen, ConsoleArgs, ReportArgs},
+    args::{ColorWhen, ConsoleArgs, PoolArgs, ReportArgs},
     value::{FailOn, Format},
 };
-use crate::{progress::ProgressKind, report::style::Style};
+use crate::{
+    analysis::{
+        self,
+        space::{DEFAULT_ASHIFT, PoolLayout},
+    },
+    progress::ProgressKind,
+    report::style::Style,
+};
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +73,8 @@ pub struct Presentation {
     pub outputs: Vec<Output>,
     /// Names become tokens.
     pub redact: bool,
+    /// The rules behind the verdicts are shown.
+    pub explain: bool,
     /// Conditions of exit status 4.
     pub fail_on: Vec<FailOn>,
     /// How text on standard output looks.
@@ -106,9 +115,22 @@ impl Presentation {
         Ok(Self {
             outputs,
             redact: args.redact,
+            explain: args.explain,
             fail_on: args.fail_on,
             style: style(console, env),
         })
+    }
+}
+
+/// How a capture is analysed.
+#[must_use]
+pub fn analysis(pool: &PoolArgs) -> analysis::Options {
+    analysis::Options {
+        layout: pool.layout.map(|layout| PoolLayout {
+            layout,
+            ashift: pool.ashift.unwrap_or(DEFAULT_ASHIFT),
+        }),
+        ..analysis::Options::default()
     }
 }
 

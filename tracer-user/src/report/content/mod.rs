@@ -6,6 +6,7 @@
 mod bars;
 mod capture;
 mod device;
+mod explain;
 mod tables;
 
 pub(super) use self::{
@@ -14,6 +15,7 @@ pub(super) use self::{
     device::{
         busy_and_idle, idle_line, lifetime_ns, other_findings, state_facts, title, workload_facts,
     },
+    explain::{explained, of_busy, outcome},
     tables::{Table, candidates, operations, overview, severity_word, submitters},
 };
 

@@ -13,6 +13,7 @@ use super::{
     model::{DeviceReport, Report, Severity},
     style::Style,
 };
+use crate::analysis::Explanation;
 
 /// Idle devices that still get a line of their own.
 const IDLE_SHOWN_ALONE: usize = 2;
@@ -44,6 +45,25 @@ pub fn render(report: &Report, style: &Style) -> String {
     idle_devices(&mut page, &idle);
     page.blank();
     page.paragraph(0, content::LEGEND);
+    page.finish()
+}
+
+/// Renders the rules behind the verdicts, for the end of [`render`]'s text.
+#[must_use]
+pub fn explain(explanations: &[Explanation], style: &Style) -> String {
+    let mut page = Page::new(style);
+    for explanation in content::of_busy(explanations) {
+        page.blank();
+        page.rule(&content::explained(explanation));
+        for rule in &explanation.rules {
+            let outcome = page.paint(rule.fired.map_or(Tone::Plain, tone), content::outcome(rule));
+            page.line(&format!("{outcome}  {}", rule.code));
+            page.paragraph(2, &format!("rule: {}", rule.condition));
+            for line in &rule.numbers {
+                page.item(2, &content::printable(line));
+            }
+        }
+    }
     page.finish()
 }
 
