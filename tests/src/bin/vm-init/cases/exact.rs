@@ -10,7 +10,7 @@ use zvoltrace_tests::capture::{self, Capture};
 use zvoltrace_tests::plan::{Class, Expected, Plan, Step};
 use zvoltrace_tests::queue::Queue;
 
-use super::Quiet;
+use super::{Quiet, held_open};
 use crate::blktrace::{self, Blktrace, Record};
 use crate::harness::{Differences, Outcome, Test};
 use crate::kstat;
@@ -100,6 +100,7 @@ fn counts(modes: &[Mode]) -> Result<Outcome> {
         .map(|mode| Zvol::create(&format!("exact-{}", mode.name()), BYTES, "64K", *mode))
         .collect::<Result<_>>()?;
     let quiet = Quiet::begin()?;
+    let _held: Vec<_> = zvols.iter().map(held_open).collect::<Result<_>>()?;
     let mut traces = Vec::new();
     for zvol in &zvols {
         let folder = Path::new("/tmp").join(format!("blktrace-{}", zvol.disk));

@@ -11,6 +11,7 @@ mod suspend;
 mod tools;
 mod verdict;
 
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::Result;
@@ -58,9 +59,15 @@ impl Drop for Quiet {
     }
 }
 
+/// Keeps a disk open: the kernel reads its partition table when the first one opens it.
+fn held_open(zvol: &Zvol) -> Result<File> {
+    Ok(File::open(zvol.path())?)
+}
+
 /// The report of a capture of one zvol while `work` runs.
 fn report(zvol: &Zvol, work: impl FnOnce(&Path) -> Result<()>) -> Result<Value> {
     let _quiet = Quiet::begin()?;
+    let _held = held_open(zvol)?;
     let capture = Capture::start(&["--device", &zvol.disk, "--duration", "600"]);
     work(&zvol.path())?;
     Ok(capture.interrupt())
