@@ -4,6 +4,10 @@
 //! globals, and the limits that both halves must agree on. It holds no logic of either half,
 //! needs no allocator, and builds for the BPF target as well as for the host.
 #![no_std]
+#![allow(
+    clippy::inline_always,
+    reason = "in a BPF program a call costs more than these bodies, and older kernels have none"
+)]
 
 use core::mem::{align_of, offset_of, size_of};
 
@@ -64,10 +68,10 @@ pub const COMM_LEN: usize = 16;
 /// one eighth) and the counters; what does not fit is named in the report.
 pub const MAX_DISKS: u32 = 8192;
 
-/// Slots of the disk filter, a power of two.
-pub const FILTER_SLOTS: u32 = 65_536;
-/// Slots that are probed for one disk: the filter's user half places a disk in the first free
-/// slot of its bucket and refuses it when the bucket is full.
+/// Buckets of the disk filter, a power of two.
+pub const FILTER_BUCKETS: u32 = 16_384;
+/// Slots of one bucket, a cache line together: the user half puts a disk into a free slot of
+/// its bucket and refuses it when the bucket is full.
 pub const FILTER_WAYS: u32 = 4;
 
 /// I/Os that can be in flight at once, a power of two; what does not fit is counted.
@@ -80,18 +84,19 @@ pub const INFLIGHT_BUCKETS: u32 = INFLIGHT_SLOTS / INFLIGHT_WAYS;
 /// Knuth's multiplicative constant, 2^64 / phi.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// First slot of the filter bucket of a disk.
+/// Bucket of the disk filter for a disk.
 #[inline(always)]
 #[must_use]
-pub const fn filter_bucket(major: u32, minor: u32) -> u32 {
-    let key = ((major as u64) << 32) | minor as u64;
-    let bits = FILTER_SLOTS.trailing_zeros() - FILTER_WAYS.trailing_zeros();
-    ((key.wrapping_mul(GOLDEN) >> (64 - bits)) as u32) * FILTER_WAYS
+#[allow(clippy::cast_possible_truncation, reason = "the shift leaves 14 bits")]
+pub const fn filter_bucket(major: u32, first_minor: u32) -> u32 {
+    let key = ((major as u64) << 32) | first_minor as u64;
+    (key.wrapping_mul(GOLDEN) >> (64 - FILTER_BUCKETS.trailing_zeros())) as u32
 }
 
 /// Bucket of the in-flight table for a bio's or request's address.
 #[inline(always)]
 #[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "the shift leaves 14 bits")]
 pub const fn inflight_bucket(address: u64) -> u32 {
     (address.wrapping_mul(GOLDEN) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
 }
@@ -211,7 +216,8 @@ pub struct Inflight {
     pub opf: u32,
     /// [`DiskId`] in its raw form.
     pub disk: u32,
-    /// Bytes that partial completions have reported so far (blk-mq).
+    /// Bytes that partial completions have reported so far (blk-mq); once all data is done and
+    /// only the block layer's own flush is awaited, [`DATA_DONE`].
     pub done_bytes: u32,
     /// Process (thread group) of the submitter.
     pub tgid: u32,
@@ -219,6 +225,18 @@ pub struct Inflight {
     pub tid: u32,
     /// Command name of the submitter, NUL-padded.
     pub comm: [u8; COMM_LEN],
+}
+
+/// [`Inflight::done_bytes`] of a request whose data is done and whose closing flush is awaited.
+pub const DATA_DONE: u32 = u32::MAX;
+
+/// Marks that the hooks keep in the upper bits of [`Inflight::opf`], which [`flag::KNOWN`]
+/// leaves free.
+pub mod mark {
+    /// The request went back to its queue: what comes next is the same I/O, not a new one.
+    pub const REQUEUED: u32 = 1 << 30;
+    /// The request is in the block layer's flush machinery: a zero-byte completion closes it.
+    pub const CLOSED_BY_FLUSH: u32 = 1 << 31;
 }
 
 /// One completed I/O, as it crosses the ring.
@@ -292,6 +310,24 @@ impl DiskCounters {
         self.without_start = self.without_start.wrapping_add(other.without_start);
         self.overwritten = self.overwritten.wrapping_add(other.overwritten);
     }
+
+    /// What was counted since an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut negated = Self::default();
+        for class in 0..5 {
+            negated.count[class] = earlier.count[class].wrapping_neg();
+            negated.bytes[class] = earlier.bytes[class].wrapping_neg();
+        }
+        negated.errors = earlier.errors.wrapping_neg();
+        negated.submitted = earlier.submitted.wrapping_neg();
+        negated.ring_lost = earlier.ring_lost.wrapping_neg();
+        negated.not_tracked = earlier.not_tracked.wrapping_neg();
+        negated.without_start = earlier.without_start.wrapping_neg();
+        negated.overwritten = earlier.overwritten.wrapping_neg();
+        negated.add(self);
+        negated
+    }
 }
 
 const _: () = {
@@ -301,7 +337,7 @@ const _: () = {
     assert!(size_of::<IoRecord>() == 72 && align_of::<IoRecord>() == 8);
     assert!(offset_of!(IoRecord, comm) == 56);
     assert!(size_of::<DiskCounters>() == 128 && align_of::<DiskCounters>() == 8);
-    assert!(FILTER_SLOTS.is_power_of_two() && MAX_DISKS * 8 <= FILTER_SLOTS);
+    assert!(FILTER_BUCKETS.is_power_of_two() && MAX_DISKS * 8 <= FILTER_BUCKETS * FILTER_WAYS);
     assert!(INFLIGHT_SLOTS.is_power_of_two() && MAX_DISKS == 1 << 13);
 };
 
@@ -323,8 +359,7 @@ mod tests {
     #[test]
     fn every_bucket_lies_inside_its_table() {
         for n in 0..100_000_u32 {
-            let slot = filter_bucket(230, n * 16);
-            assert!(slot.is_multiple_of(FILTER_WAYS) && slot + FILTER_WAYS <= FILTER_SLOTS);
+            assert!(filter_bucket(230, n * 16) < FILTER_BUCKETS);
             let address = 0xffff_8881_0000_0000 + u64::from(n) * 256;
             assert!(inflight_bucket(address) < INFLIGHT_BUCKETS);
         }

@@ -1,7 +1,7 @@
 //! Names of maps, programs and globals in the BPF object. The kernel half cannot use them in
 //! its attributes, so the user half's tests check them against the object.
 
-/// Array of [`crate::FilterSlot`]: the traced disks.
+/// Array of `[FilterSlot; FILTER_WAYS]` (see [`crate::FilterSlot`]): the traced disks.
 pub const MAP_FILTER: &str = "FILTER";
 /// Array of `[u64; INFLIGHT_WAYS]`: addresses of the I/Os in flight, a bucket a value.
 pub const MAP_INFLIGHT_KEYS: &str = "INFLIGHT_KEYS";
@@ -9,7 +9,7 @@ pub const MAP_INFLIGHT_KEYS: &str = "INFLIGHT_KEYS";
 pub const MAP_INFLIGHT: &str = "INFLIGHT";
 /// Hash of address to [`crate::Inflight`] for kernels before 5.12.
 pub const MAP_INFLIGHT_HASH: &str = "INFLIGHT_HASH";
-/// Array of [`crate::DiskCounters`], `cpu * max_disks + slot`.
+/// Array of [`crate::DiskCounters`], `cpu * DISK_SLOTS + slot`.
 pub const MAP_COUNTERS: &str = "COUNTERS";
 /// Ring of [`crate::IoRecord`].
 pub const MAP_RING: &str = "RING";
@@ -47,4 +47,32 @@ pub mod offset {
     pub const RQ_BIO: &str = "OFF_RQ_BIO";
     /// `request.start_time_ns`.
     pub const RQ_START_TIME: &str = "OFF_RQ_START_TIME";
+}
+
+/// Global: disks that [`MAP_COUNTERS`] has room for on each CPU.
+pub const DISK_SLOTS: &str = "DISK_SLOTS";
+/// Global: whether `block_bio_queue` passes the queue before the bio (before 5.12).
+pub const BIO_QUEUE_HAS_Q: &str = "BIO_QUEUE_HAS_Q";
+/// Global: whether `block_rq_insert` and its kin pass the queue before the request.
+pub const RQ_HAS_Q: &str = "RQ_HAS_Q";
+/// Global: whether a bio's target is a `block_device` (5.12 and later) or the `gendisk`.
+pub const BIO_TARGET_IS_BDEV: &str = "BIO_TARGET_IS_BDEV";
+/// Global: whether a request's owner is its queue (5.17 and later) or the `gendisk`.
+pub const RQ_OWNER_IS_QUEUE: &str = "RQ_OWNER_IS_QUEUE";
+
+/// Programs in pairs: the one for the table of [`MAP_INFLIGHT`], which needs an atomic
+/// compare-and-exchange (5.12 and later), and the one for [`MAP_INFLIGHT_HASH`].
+pub mod program {
+    /// `block_bio_queue`.
+    pub const BIO_QUEUE: [&str; 2] = ["bio_queue", "bio_queue_hash"];
+    /// `block_bio_complete`.
+    pub const BIO_COMPLETE: [&str; 2] = ["bio_complete", "bio_complete_hash"];
+    /// `block_rq_insert`.
+    pub const RQ_INSERT: [&str; 2] = ["rq_insert", "rq_insert_hash"];
+    /// `block_rq_issue`.
+    pub const RQ_ISSUE: [&str; 2] = ["rq_issue", "rq_issue_hash"];
+    /// `block_rq_requeue`.
+    pub const RQ_REQUEUE: [&str; 2] = ["rq_requeue", "rq_requeue_hash"];
+    /// `block_rq_complete`.
+    pub const RQ_COMPLETE: [&str; 2] = ["rq_complete", "rq_complete_hash"];
 }

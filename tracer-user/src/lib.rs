@@ -5,6 +5,8 @@
 
 pub mod analysis;
 pub mod blktrace;
+pub mod btf;
+pub mod capture;
 pub mod cli;
 pub mod compare;
 pub mod device;
@@ -22,3 +24,4 @@ pub mod progress;
 pub mod recording;
 pub mod report;
 pub mod source;
+pub mod tracer;

@@ -4,6 +4,7 @@
 //! looks at arguments, and nothing here traces, analyses or renders.
 
 pub mod args;
+mod capture;
 mod check;
 mod environment;
 mod events;
@@ -24,7 +25,7 @@ use clap::{CommandFactory, Parser};
 
 use self::{
     args::{Cli, Verb},
-    plan::{CheckPlan, EventsPlan, ExportPlan, ListPlan, ReportPlan, Target},
+    plan::{CapturePlan, CheckPlan, EventsPlan, ExportPlan, ListPlan, ReportPlan, Target},
     present::deliver,
 };
 pub use self::{
@@ -65,6 +66,7 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
         Verb::Events(args) => events::run(&EventsPlan::resolve(args, env)),
+        Verb::Capture(args) => capture::run(&CapturePlan::resolve(args, env)?, &Roots::system()),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
         Verb::Export(args) => export::run(&ExportPlan::resolve(args, env)),
         Verb::List(args) => list::run(&ListPlan::resolve(args), &Roots::system()),

@@ -3,7 +3,9 @@
 use std::mem::size_of;
 
 use caps::Capability;
-use tracer_common::{DiskCounters, FILTER_SLOTS, FilterSlot, INFLIGHT_SLOTS, Inflight, MAX_DISKS};
+use tracer_common::{
+    DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_SLOTS, Inflight, MAX_DISKS,
+};
 
 use super::{Check, kernel::Release, rights::Rights};
 use crate::{
@@ -24,7 +26,7 @@ const FILE_BYTES: u64 = 64 << 10;
 /// filter, the table of I/Os in flight with its keys, and the counters of each CPU.
 #[must_use]
 pub const fn kernel_memory_bytes(ring_bytes: u64, cpus: u64) -> u64 {
-    let filter = FILTER_SLOTS as u64 * size_of::<FilterSlot>() as u64;
+    let filter = (FILTER_BUCKETS * FILTER_WAYS) as u64 * size_of::<FilterSlot>() as u64;
     let inflight = INFLIGHT_SLOTS as u64 * (size_of::<Inflight>() + size_of::<u64>()) as u64;
     let counters = MAX_DISKS as u64 * size_of::<DiskCounters>() as u64;
     ring_bytes + filter + inflight + counters.saturating_mul(cpus)

@@ -4,6 +4,7 @@
 //! pulls it (capture, report, top, events, compare, export) does not know which one it is.
 
 pub mod blktrace;
+pub mod live;
 pub mod open;
 pub mod recording;
 

@@ -1,0 +1,128 @@
+//! Exact counters, and the one record an I/O.
+
+use aya_ebpf::helpers::{bpf_get_smp_processor_id, bpf_ktime_get_ns};
+use core::intrinsics::{AtomicOrdering, atomic_xadd};
+use tracer_common::{DiskCounters, DiskId, Inflight, IoRecord, OpClass, flag, op};
+
+use crate::{
+    globals::DISK_SLOTS,
+    maps::{COUNTERS, RING},
+};
+
+/// The ring's consumer looks at it every few milliseconds; a wake-up an I/O would cost more
+/// than all the rest (`BPF_RB_NO_WAKEUP`).
+const NO_WAKEUP: u64 = 1;
+
+/// This CPU's counters of a disk.
+#[derive(Clone, Copy)]
+pub struct Counters(*mut DiskCounters);
+
+impl Counters {
+    #[inline(always)]
+    pub fn of(disk: DiskId, cpu: u32) -> Option<Self> {
+        let slots = DISK_SLOTS.load();
+        if disk.slot() >= slots {
+            return None;
+        }
+        COUNTERS.get_ptr_mut(cpu * slots + disk.slot()).map(Self)
+    }
+
+    /// This CPU's counters of a disk, for the rare paths.
+    #[inline(always)]
+    pub fn here(disk: DiskId) -> Option<Self> {
+        Self::of(disk, cpu())
+    }
+
+    #[inline(always)]
+    pub fn submitted(self) {
+        // SAFETY: the value lives as long as the map.
+        add(unsafe { &raw mut (*self.0).submitted }, 1);
+    }
+
+    #[inline(always)]
+    pub fn not_tracked(self) {
+        // SAFETY: as above.
+        add(unsafe { &raw mut (*self.0).not_tracked }, 1);
+    }
+
+    #[inline(always)]
+    pub fn without_start(self) {
+        // SAFETY: as above.
+        add(unsafe { &raw mut (*self.0).without_start }, 1);
+    }
+
+    #[inline(always)]
+    pub fn overwritten(self) {
+        // SAFETY: as above.
+        add(unsafe { &raw mut (*self.0).overwritten }, 1);
+    }
+
+    #[inline(always)]
+    fn ring_lost(self) {
+        // SAFETY: as above.
+        add(unsafe { &raw mut (*self.0).ring_lost }, 1);
+    }
+
+    #[inline(always)]
+    fn completed(self, opf: u32, bytes: u32, failed: bool) {
+        let class = OpClass::of(opf, bytes) as usize;
+        // SAFETY: as above; a class is below 5, the length of both arrays.
+        unsafe {
+            add(&raw mut (*self.0).count[class], 1);
+            add(&raw mut (*self.0).bytes[class], u64::from(bytes));
+            if failed {
+                add(&raw mut (*self.0).errors, 1);
+            }
+        }
+    }
+}
+
+/// Adds without losing an update to an interrupt on the same CPU. Relaxed and without a use of
+/// the old value it is `BPF_ADD` without `BPF_FETCH`, which 5.10 knows too.
+#[inline(always)]
+fn add(counter: *mut u64, value: u64) {
+    // SAFETY: the callers pass a pointer into a map value.
+    unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::Relaxed }>(counter, value) };
+}
+
+#[inline(always)]
+pub fn cpu() -> u32 {
+    // SAFETY: helper without arguments.
+    unsafe { bpf_get_smp_processor_id() as u32 }
+}
+
+#[inline(always)]
+pub fn now_ns() -> u64 {
+    // SAFETY: helper without arguments.
+    unsafe { bpf_ktime_get_ns() }
+}
+
+/// Counts a completed I/O and sends its record.
+#[inline(always)]
+pub fn completed(io: &Inflight, status: u16) {
+    let cpu = cpu();
+    let disk = DiskId(io.disk);
+    let Some(counters) = Counters::of(disk, cpu) else {
+        return;
+    };
+    counters.completed(io.opf, io.bytes, status != 0);
+    let Some(mut entry) = RING.reserve::<IoRecord>(0) else {
+        counters.ring_lost();
+        return;
+    };
+    entry.write(IoRecord {
+        start_ns: io.start_ns,
+        issue_ns: io.issue_ns,
+        end_ns: now_ns(),
+        sector: io.sector,
+        bytes: io.bytes,
+        opf: io.opf & (op::MASK | flag::KNOWN),
+        disk: io.disk,
+        tgid: io.tgid,
+        tid: io.tid,
+        cpu: cpu as u16,
+        status,
+        comm: io.comm,
+    });
+    entry.submit(NO_WAKEUP);
+}

@@ -1,0 +1,219 @@
+//! The only loads from kernel memory.
+//!
+//! [`Bio`] and [`Request`] wrap the pointer that the tracepoint passed. A load is a plain
+//! volatile read at `pointer + offset`: the verifier knows the pointer's BTF type and the
+//! constant offset, checks that a member of that size lies there, and the JIT guards the read
+//! (a null or stale pointer reads as 0).
+
+use aya_ebpf::programs::BtfTracePointContext;
+use aya_ebpf::{EbpfContext as _, Global, helpers::bpf_probe_read_kernel};
+use tracer_common::{flag, op};
+
+use crate::globals::{
+    BIO_QUEUE_HAS_Q, BIO_TARGET_IS_BDEV, OFF_BDEV_DISK, OFF_BIO_OPF, OFF_BIO_SECTOR, OFF_BIO_SIZE,
+    OFF_BIO_STATUS, OFF_BIO_TARGET, OFF_DISK_FIRST_MINOR, OFF_DISK_MAJOR, OFF_QUEUE_DISK,
+    OFF_RQ_BIO, OFF_RQ_CMD_FLAGS, OFF_RQ_DATA_LEN, OFF_RQ_OWNER, OFF_RQ_SECTOR, OFF_RQ_START_TIME,
+    RQ_HAS_Q, RQ_OWNER_IS_QUEUE,
+};
+
+/// A typed kernel pointer, as the verifier sees it.
+#[derive(Clone, Copy)]
+struct Pointer(u64);
+
+impl Pointer {
+    #[inline(always)]
+    fn load<T: Copy>(self, offset: &Global<u32>) -> T {
+        let at = self.0 as usize + offset.load() as usize;
+        // SAFETY: the verifier proved that a member of this size lies at the offset, and the
+        // kernel's exception table turns a fault into a read of 0.
+        unsafe { core::ptr::read_volatile(at as *const T) }
+    }
+
+    #[inline(always)]
+    fn follow(self, offset: &Global<u32>) -> Self {
+        Self(self.load(offset))
+    }
+}
+
+/// Major and first minor number of a disk.
+#[derive(Clone, Copy)]
+pub struct DiskNumber {
+    pub major: u32,
+    pub first_minor: u32,
+}
+
+#[inline(always)]
+fn disk_number(gendisk: Pointer) -> DiskNumber {
+    DiskNumber {
+        major: gendisk.load(&OFF_DISK_MAJOR),
+        first_minor: gendisk.load(&OFF_DISK_FIRST_MINOR),
+    }
+}
+
+/// The address in argument `n` as a plain number. The verifier refuses arithmetic on the typed
+/// pointer itself, so the number is read out of the context.
+#[inline(always)]
+fn address(ctx: &BtfTracePointContext, n: usize) -> Option<u64> {
+    let arguments = ctx.as_ptr().cast::<u64>().cast_const();
+    // SAFETY: the context of a BTF tracepoint is an array of u64 arguments.
+    unsafe { bpf_probe_read_kernel(arguments.wrapping_add(n)) }.ok()
+}
+
+/// A bio and its place among the tracepoint's arguments.
+pub struct Bio<'a> {
+    ctx: &'a BtfTracePointContext,
+    argument: usize,
+    pointer: Pointer,
+}
+
+impl<'a> Bio<'a> {
+    /// The bio of `block_bio_queue`.
+    #[inline(always)]
+    pub fn queued(ctx: &'a BtfTracePointContext) -> Self {
+        if BIO_QUEUE_HAS_Q.load() == 0 {
+            Self::at(ctx, 0)
+        } else {
+            Self::at(ctx, 1)
+        }
+    }
+
+    /// The bio of `block_bio_complete`.
+    #[inline(always)]
+    pub fn completed(ctx: &'a BtfTracePointContext) -> Self {
+        Self::at(ctx, 1)
+    }
+
+    #[inline(always)]
+    fn at(ctx: &'a BtfTracePointContext, argument: usize) -> Self {
+        let pointer = Pointer(ctx.arg(argument));
+        Self {
+            ctx,
+            argument,
+            pointer,
+        }
+    }
+
+    /// The disk, also for a bio on a partition.
+    #[inline(always)]
+    pub fn disk(&self) -> DiskNumber {
+        let target = self.pointer.follow(&OFF_BIO_TARGET);
+        if BIO_TARGET_IS_BDEV.load() == 0 {
+            disk_number(target)
+        } else {
+            disk_number(target.follow(&OFF_BDEV_DISK))
+        }
+    }
+
+    #[inline(always)]
+    pub fn address(&self) -> Option<u64> {
+        address(self.ctx, self.argument)
+    }
+
+    #[inline(always)]
+    pub fn opf(&self) -> u32 {
+        self.pointer.load::<u32>(&OFF_BIO_OPF) & (op::MASK | flag::KNOWN)
+    }
+
+    #[inline(always)]
+    pub fn sector(&self) -> u64 {
+        self.pointer.load(&OFF_BIO_SECTOR)
+    }
+
+    #[inline(always)]
+    pub fn bytes(&self) -> u32 {
+        self.pointer.load(&OFF_BIO_SIZE)
+    }
+
+    /// `blk_status_t`.
+    #[inline(always)]
+    pub fn status(&self) -> u16 {
+        u16::from(self.pointer.load::<u8>(&OFF_BIO_STATUS))
+    }
+}
+
+/// A request and its place among the tracepoint's arguments.
+pub struct Request<'a> {
+    ctx: &'a BtfTracePointContext,
+    argument: usize,
+    pointer: Pointer,
+}
+
+impl<'a> Request<'a> {
+    /// The request of `block_rq_insert`, `block_rq_issue` and `block_rq_requeue`.
+    #[inline(always)]
+    pub fn submitted(ctx: &'a BtfTracePointContext) -> Self {
+        if RQ_HAS_Q.load() == 0 {
+            Self::at(ctx, 0)
+        } else {
+            Self::at(ctx, 1)
+        }
+    }
+
+    /// The request of `block_rq_complete`.
+    #[inline(always)]
+    pub fn completed(ctx: &'a BtfTracePointContext) -> Self {
+        Self::at(ctx, 0)
+    }
+
+    #[inline(always)]
+    fn at(ctx: &'a BtfTracePointContext, argument: usize) -> Self {
+        let pointer = Pointer(ctx.arg(argument));
+        Self {
+            ctx,
+            argument,
+            pointer,
+        }
+    }
+
+    #[inline(always)]
+    pub fn disk(&self) -> DiskNumber {
+        let owner = self.pointer.follow(&OFF_RQ_OWNER);
+        if RQ_OWNER_IS_QUEUE.load() == 0 {
+            disk_number(owner)
+        } else {
+            disk_number(owner.follow(&OFF_QUEUE_DISK))
+        }
+    }
+
+    #[inline(always)]
+    pub fn address(&self) -> Option<u64> {
+        address(self.ctx, self.argument)
+    }
+
+    #[inline(always)]
+    pub fn cmd_flags(&self) -> u32 {
+        self.pointer.load::<u32>(&OFF_RQ_CMD_FLAGS) & (op::MASK | flag::KNOWN)
+    }
+
+    #[inline(always)]
+    pub fn bytes(&self) -> u32 {
+        self.pointer.load(&OFF_RQ_DATA_LEN)
+    }
+
+    #[inline(always)]
+    pub fn sector(&self) -> u64 {
+        self.pointer.load(&OFF_RQ_SECTOR)
+    }
+
+    /// When the request was allocated, ns; 0 when the queue keeps no statistics.
+    #[inline(always)]
+    pub fn start_time_ns(&self) -> u64 {
+        self.pointer.load(&OFF_RQ_START_TIME)
+    }
+
+    /// `bi_opf` of the request's first bio: the flags as submitted. The flush machinery clears
+    /// `PREFLUSH` and `FUA` in `cmd_flags` (`blk_insert_flush`). 0 without a bio.
+    #[inline(always)]
+    pub fn bio_opf(&self) -> u32 {
+        let bio = self.pointer.follow(&OFF_RQ_BIO);
+        bio.load::<u32>(&OFF_BIO_OPF) & (op::MASK | flag::KNOWN)
+    }
+
+    /// Address of the request's first bio as a plain number; 0 without one.
+    #[inline(always)]
+    pub fn bio_address(&self) -> Option<u64> {
+        let at = self.address()?.wrapping_add(u64::from(OFF_RQ_BIO.load()));
+        // SAFETY: the helper checks the address; the request is alive inside its tracepoint.
+        unsafe { bpf_probe_read_kernel(at as *const u64) }.ok()
+    }
+}

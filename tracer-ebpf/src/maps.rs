@@ -1,0 +1,40 @@
+//! Every map. The big arrays are mmapable: the user half reads them without a system call an
+//! entry, and their values start on a page, so that a 64-byte value is a cache line.
+
+use aya_ebpf::{
+    bindings::BPF_F_MMAPABLE,
+    macros::map,
+    maps::{Array, HashMap, RingBuf},
+};
+use tracer_common::{
+    DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS, INFLIGHT_SLOTS,
+    INFLIGHT_WAYS, Inflight,
+};
+
+/// A bucket of the disk filter.
+pub type FilterBucket = [FilterSlot; FILTER_WAYS as usize];
+/// A bucket of the in-flight table's addresses; 0 is a free slot.
+pub type KeyBucket = [u64; INFLIGHT_WAYS as usize];
+
+#[map]
+pub static FILTER: Array<FilterBucket> = Array::with_max_entries(FILTER_BUCKETS, BPF_F_MMAPABLE);
+
+#[map]
+pub static INFLIGHT_KEYS: Array<KeyBucket> =
+    Array::with_max_entries(INFLIGHT_BUCKETS, BPF_F_MMAPABLE);
+
+#[map]
+pub static INFLIGHT: Array<Inflight> = Array::with_max_entries(INFLIGHT_SLOTS, BPF_F_MMAPABLE);
+
+/// Kernels before 5.12 only; the user half shrinks the table that is not used.
+#[map]
+pub static INFLIGHT_HASH: HashMap<u64, Inflight> = HashMap::with_max_entries(INFLIGHT_SLOTS, 0);
+
+/// `cpu * DISK_SLOTS + slot`; the user half sizes it. A plain array by CPU instead of a per-CPU
+/// one: its lookup is inlined on every kernel.
+#[map]
+pub static COUNTERS: Array<DiskCounters> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// The user half sets the size.
+#[map]
+pub static RING: RingBuf = RingBuf::with_byte_size(16 * 1024 * 1024, 0);

@@ -1,0 +1,219 @@
+//! Makes the maps and picks the programs that this kernel takes.
+
+use aya::{
+    Btf, Ebpf, EbpfLoader,
+    maps::{HashMap as BpfHashMap, Map, MapData, RingBuf},
+};
+use tracer_common::{
+    DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS, INFLIGHT_SLOTS, names,
+};
+
+use super::{
+    Config, InflightTable, TracerError,
+    mapped::{MapValue, MappedArray},
+    programs::{Programs, chain},
+};
+use crate::btf::{self, Layout};
+
+/// The object, built by `cargo xtask build-ebpf`.
+static OBJECT: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/zvoltrace.bpf.o"));
+
+/// Which of each pair of programs is used; the index into [`names::program`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    /// The set-associative table; needs an atomic compare-and-exchange (5.12 and later).
+    Slots = 0,
+    /// The BPF hash map.
+    Hash = 1,
+}
+
+pub(super) struct Loaded {
+    pub(super) programs: Programs,
+    pub(super) ring: RingBuf<MapData>,
+    pub(super) filter: MappedArray<[FilterSlot; FILTER_WAYS as usize]>,
+    pub(super) table: InflightTable,
+    pub(super) counters: MappedArray<DiskCounters>,
+}
+
+/// Loads the object: with the quick table where the kernel takes its programs, else with the
+/// hash map. Which it takes is found by trying, since distributions backport.
+pub(super) fn load(config: &Config) -> Result<Loaded, TracerError> {
+    let path = config.sys.join(btf::VMLINUX);
+    let layout = btf::layout(&btf::open(&path)?)?;
+    raise_memlock_limit();
+    match load_with(config, &layout, Table::Slots) {
+        Err(quick @ TracerError::Refused { .. }) => {
+            // When neither is taken, the reason of the quick one says more.
+            load_with(config, &layout, Table::Hash).map_err(|_| quick)
+        }
+        other => other,
+    }
+}
+
+fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, TracerError> {
+    let path = config.sys.join(btf::VMLINUX);
+    let kernel_btf = Btf::parse_file(&path, aya::Endianness::default()).map_err(|error| {
+        TracerError::Kernel {
+            what: format!("read {}", path.display()),
+            cause: chain(&error),
+        }
+    })?;
+    let disks = config.disks.get();
+    let counters_len = disks.saturating_mul(cpus(config));
+    let mut loader = EbpfLoader::new();
+    loader.btf(Some(&kernel_btf));
+    for (name, value) in &layout.offsets {
+        loader.override_global(name, value, true);
+    }
+    for (name, value) in &layout.shapes {
+        loader.override_global(name, value, true);
+    }
+    loader
+        .override_global(names::DISK_SLOTS, &disks, true)
+        .map_max_entries(names::MAP_RING, config.ring_bytes)
+        .map_max_entries(names::MAP_COUNTERS, counters_len);
+    match table {
+        Table::Slots => loader.map_max_entries(names::MAP_INFLIGHT_HASH, 1),
+        Table::Hash => loader
+            .map_max_entries(names::MAP_INFLIGHT, 1)
+            .map_max_entries(names::MAP_INFLIGHT_KEYS, 1),
+    };
+    let mut ebpf = loader.load(OBJECT).map_err(|error| not_loaded(&error))?;
+    let ring = RingBuf::try_from(take(&mut ebpf, names::MAP_RING)?)
+        .map_err(|error| map_error(names::MAP_RING, &error))?;
+    let filter = mapped(&ebpf, names::MAP_FILTER, FILTER_BUCKETS)?;
+    let counters = mapped(&ebpf, names::MAP_COUNTERS, counters_len)?;
+    let in_flight = match table {
+        Table::Slots => InflightTable::Slots {
+            keys: mapped(&ebpf, names::MAP_INFLIGHT_KEYS, INFLIGHT_BUCKETS)?,
+            entries: mapped(&ebpf, names::MAP_INFLIGHT, INFLIGHT_SLOTS)?,
+        },
+        Table::Hash => InflightTable::Hash(
+            BpfHashMap::try_from(take(&mut ebpf, names::MAP_INFLIGHT_HASH)?)
+                .map_err(|error| map_error(names::MAP_INFLIGHT_HASH, &error))?,
+        ),
+    };
+    let mut programs = Programs::new(ebpf, kernel_btf, table);
+    programs.try_load()?;
+    Ok(Loaded {
+        programs,
+        ring,
+        filter,
+        table: in_flight,
+        counters,
+    })
+}
+
+fn take(ebpf: &mut Ebpf, name: &str) -> Result<Map, TracerError> {
+    ebpf.take_map(name).ok_or_else(|| TracerError::Object {
+        what: format!("map {name}"),
+    })
+}
+
+/// Maps an array. It stays in `ebpf`, whose programs are loaded later and refer to it.
+fn mapped<T: MapValue>(ebpf: &Ebpf, name: &str, len: u32) -> Result<MappedArray<T>, TracerError> {
+    let Some(Map::Array(data)) = ebpf.map(name) else {
+        return Err(TracerError::Object {
+            what: format!("array {name}"),
+        });
+    };
+    MappedArray::new(data.fd(), len).map_err(|error| map_error(name, &error))
+}
+
+fn map_error(name: &str, error: &dyn std::error::Error) -> TracerError {
+    TracerError::Kernel {
+        what: format!("use BPF map {name}"),
+        cause: chain(error),
+    }
+}
+
+/// An object that does not load: rights most often, memory else.
+fn not_loaded(error: &aya::EbpfError) -> TracerError {
+    let cause = chain(error);
+    let mut source: Option<&dyn std::error::Error> = Some(error);
+    while let Some(inner) = source {
+        if let Some(io) = inner.downcast_ref::<std::io::Error>()
+            && io.kind() == std::io::ErrorKind::PermissionDenied
+        {
+            return TracerError::NotPermitted {
+                what: "create BPF maps".to_owned(),
+            };
+        }
+        source = inner.source();
+    }
+    TracerError::Kernel {
+        what: "create the BPF maps (is memory short? try a smaller --ring-size)".to_owned(),
+        cause,
+    }
+}
+
+/// One more than the highest CPU number that can ever be: the hooks index by CPU number.
+fn cpus(config: &Config) -> u32 {
+    let possible = config.sys.join("devices/system/cpu/possible");
+    std::fs::read_to_string(possible)
+        .ok()
+        .and_then(|text| highest(&text))
+        .map_or(MOST_CPUS, |highest| highest.saturating_add(1))
+        .min(MOST_CPUS)
+}
+
+/// `CONFIG_NR_CPUS` of the distributions' kernels.
+const MOST_CPUS: u32 = 8192;
+
+/// Highest number of a list such as `0-3,8-11`.
+fn highest(list: &str) -> Option<u32> {
+    list.trim()
+        .split(['-', ','])
+        .filter_map(|number| number.parse().ok())
+        .max()
+}
+
+/// Kernels before 5.11 charge maps to the limit of locked memory. Best effort: where it is
+/// refused and needed, creating the maps says so.
+fn raise_memlock_limit() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    let _ = setrlimit(Resource::Memlock, unlimited);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_possible_cpu_is_found_in_any_list() {
+        assert_eq!(highest("0-3\n"), Some(3));
+        assert_eq!(highest("0\n"), Some(0));
+        assert_eq!(highest("0-3,8-11"), Some(11));
+        assert_eq!(highest(""), None);
+    }
+
+    #[test]
+    fn the_object_has_every_map_and_program_by_its_name() {
+        use tracer_common::names::program;
+        let text = String::from_utf8_lossy(OBJECT);
+        let pairs = [
+            program::BIO_QUEUE,
+            program::BIO_COMPLETE,
+            program::RQ_INSERT,
+            program::RQ_ISSUE,
+            program::RQ_REQUEUE,
+            program::RQ_COMPLETE,
+        ];
+        let maps = [
+            names::MAP_FILTER,
+            names::MAP_INFLIGHT_KEYS,
+            names::MAP_INFLIGHT,
+            names::MAP_INFLIGHT_HASH,
+            names::MAP_COUNTERS,
+            names::MAP_RING,
+        ];
+        for name in pairs.iter().flatten().chain(&maps) {
+            assert!(text.contains(&format!("\0{name}\0")), "{name}");
+        }
+    }
+}

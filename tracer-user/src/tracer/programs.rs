@@ -1,0 +1,193 @@
+//! The programs of one object: loaded when first needed, detached together.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use aya::{
+    Btf, Ebpf,
+    programs::{BtfTracePoint, ProgramError},
+};
+use tracer_common::names::program;
+
+use super::{
+    TracerError,
+    error::last_lines,
+    load::Table,
+    stats::{self, ProgramStats},
+};
+use crate::input::Mode;
+
+/// Tracepoint and the program for it, by table.
+type Hook = (&'static str, [&'static str; 2]);
+
+/// Completions come first: an I/O that starts between two attachments must not stay in the
+/// table for good.
+const BIO_HOOKS: [Hook; 2] = [
+    ("block_bio_complete", program::BIO_COMPLETE),
+    ("block_bio_queue", program::BIO_QUEUE),
+];
+const REQUEST_HOOKS: [Hook; 5] = [
+    ("block_rq_complete", program::RQ_COMPLETE),
+    ("block_rq_requeue", program::RQ_REQUEUE),
+    ("block_rq_issue", program::RQ_ISSUE),
+    ("block_rq_insert", program::RQ_INSERT),
+    ("block_bio_queue", program::BIO_QUEUE),
+];
+
+/// Lines of a verifier log that a message shows.
+const LOG_LINES: usize = 12;
+
+pub(super) struct Programs {
+    ebpf: Ebpf,
+    kernel_btf: Btf,
+    table: Table,
+    attached: Vec<Attached>,
+}
+
+struct Attached {
+    name: &'static str,
+    fd: Option<OwnedFd>,
+    /// As they were when the program was detached.
+    last: ProgramStats,
+}
+
+impl Programs {
+    pub(super) fn new(ebpf: Ebpf, kernel_btf: Btf, table: Table) -> Self {
+        Self {
+            ebpf,
+            kernel_btf,
+            table,
+            attached: Vec::new(),
+        }
+    }
+
+    /// Loads one program without attaching it, to see whether this kernel takes its kind.
+    pub(super) fn try_load(&mut self) -> Result<(), TracerError> {
+        let (tracepoint, names) = BIO_HOOKS[1];
+        self.load(tracepoint, names[self.table as usize])
+    }
+
+    /// Attaches what a mode needs and is not attached yet.
+    pub(super) fn attach(&mut self, mode: Mode) -> Result<(), TracerError> {
+        let hooks: &[Hook] = match mode {
+            Mode::Bio => &BIO_HOOKS,
+            Mode::BlkMq => &REQUEST_HOOKS,
+        };
+        for (tracepoint, names) in hooks {
+            let name = names[self.table as usize];
+            if self.attached.iter().any(|a| a.name == name) {
+                continue;
+            }
+            self.load(tracepoint, name)?;
+            let program = self.program(name)?;
+            program
+                .attach()
+                .map_err(|error| refusal(name, "attach", &error))?;
+            let fd = program
+                .fd()
+                .ok()
+                .and_then(|fd| fd.as_fd().try_clone_to_owned().ok());
+            self.attached.push(Attached {
+                name,
+                fd,
+                last: ProgramStats::default(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Detaches and unloads all of them.
+    pub(super) fn detach(&mut self) {
+        for n in 0..self.attached.len() {
+            let name = self.attached[n].name;
+            if let Ok(program) = self.program(name) {
+                // Only fails for a program that is not loaded.
+                let _ = program.unload();
+            }
+            let attached = &mut self.attached[n];
+            attached.last = attached.stats();
+            attached.fd = None;
+        }
+    }
+
+    pub(super) fn recursion_misses(&self) -> u64 {
+        let misses = self.attached.iter().map(|a| a.stats().recursion_misses);
+        misses.sum()
+    }
+
+    pub(super) fn run_time_ns(&self) -> Option<u64> {
+        let total: u64 = self.attached.iter().map(|a| a.stats().run_time_ns).sum();
+        (total > 0).then_some(total)
+    }
+
+    fn load(&mut self, tracepoint: &str, name: &'static str) -> Result<(), TracerError> {
+        let missing = || TracerError::Object {
+            what: format!("program {name}"),
+        };
+        let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(|_| missing())?;
+        match program.load(tracepoint, &self.kernel_btf) {
+            Ok(()) | Err(ProgramError::AlreadyLoaded) => Ok(()),
+            Err(error) => Err(refusal(name, "load", &error)),
+        }
+    }
+
+    fn program(&mut self, name: &'static str) -> Result<&mut BtfTracePoint, TracerError> {
+        let missing = || TracerError::Object {
+            what: format!("program {name}"),
+        };
+        let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
+        program.try_into().map_err(|_| missing())
+    }
+}
+
+impl Attached {
+    fn stats(&self) -> ProgramStats {
+        match &self.fd {
+            Some(fd) => stats::of(raw(fd)),
+            None => self.last,
+        }
+    }
+}
+
+fn raw(fd: &OwnedFd) -> RawFd {
+    fd.as_raw_fd()
+}
+
+/// Turns aya's error into ours: rights, a verifier's refusal, or whatever else.
+fn refusal(program: &str, verb: &str, error: &ProgramError) -> TracerError {
+    let what = format!("{verb} program {program}");
+    if let ProgramError::LoadError {
+        io_error,
+        verifier_log,
+    } = error
+    {
+        let log = last_lines(&verifier_log.to_string(), LOG_LINES);
+        if io_error.kind() == std::io::ErrorKind::PermissionDenied && log.is_empty() {
+            return TracerError::NotPermitted { what };
+        }
+        return TracerError::Refused {
+            program: program.to_owned(),
+            cause: io_error.to_string(),
+            log,
+        };
+    }
+    TracerError::Kernel {
+        what,
+        cause: chain(error),
+    }
+}
+
+/// An error with its causes in one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}
