@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    analysis::{Collector, Options},
+    analysis::{Collector, Explanation, Options},
     device::{Roots, Selector},
     input::Input,
     progress::{Progress, ProgressKind, State},
@@ -53,6 +53,8 @@ pub struct Setup {
 pub struct Outcome {
     /// The report.
     pub report: Report,
+    /// Why its verdicts are what they are.
+    pub why: Vec<Explanation>,
     /// What became of the recording.
     pub recording: Option<Summary>,
 }
@@ -147,6 +149,7 @@ impl Pump {
         pulled?;
         Ok(Outcome {
             report: self.collector.report(),
+            why: self.collector.explain(),
             recording,
         })
     }

@@ -8,7 +8,6 @@ use super::{
     present,
 };
 use crate::{
-    analysis::Options,
     capture::{self, Setup},
     device::{Roots, Selector, scan},
     recording::{self, Recorder},
@@ -28,11 +27,11 @@ pub(super) fn run(plan: &CapturePlan, roots: &Roots) -> anyhow::Result<ExitStatu
         roots: roots.clone(),
         recorder: plan.record.as_ref().map(recorder).transpose()?,
         progress: plan.progress,
-        analysis: Options::default(),
+        analysis: plan.analysis.clone(),
     };
     let live = live_plan(&plan.trace, Some(Duration::from_nanos(plan.duration_ns)));
     let outcome = capture::run(&live, setup).map_err(refuse)?;
-    let presented = present::present(&outcome.report, &plan.presentation);
+    let presented = present::present(&outcome.report, &outcome.why, &plan.presentation);
     if let Some(error) = outcome.recording.and_then(|recording| recording.error) {
         let status = presented?;
         return match status {

@@ -47,6 +47,8 @@ const EXAMPLES: &str = "\
 Examples:
   zvoltrace check                             can this machine be traced?
   zvoltrace list                              its zvols
+  zvoltrace capture                           all zvols, one minute, a report
+  zvoltrace capture 'tank/vm-101-*' -w 10s    one guest's disks, ten seconds
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 4 a verdict meets --fail-on.";
@@ -54,6 +56,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Trace for a while, then print the report
+    Capture(CaptureArgs),
     /// Print one line an I/O
     Events(EventsArgs),
     /// Print the report of a capture kept in files
