@@ -11,10 +11,11 @@ mod suspend;
 mod tools;
 mod verdict;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use zvoltrace_tests::capture::{self, Capture};
 
@@ -39,22 +40,33 @@ pub(crate) fn all() -> Vec<Test> {
     .concat()
 }
 
-/// Keeps udev from looking at disks while they are measured: it reads from each one that was
-/// closed after writing.
-struct Quiet;
+/// Keeps udev from looking at disks while they are measured: when a writer closes one, the daemon
+/// itself has the kernel read its partition table again, whatever its queue is told.
+struct Quiet(Vec<Pid>);
 
 impl Quiet {
     fn begin() -> Result<Self> {
         program::run("udevadm", &["settle"])?;
-        program::run("udevadm", &["control", "--stop-exec-queue"])?;
-        Ok(Self)
+        let processes = fs::read_dir("/proc")?.flatten();
+        let daemons = processes.filter_map(|entry| {
+            let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            (name.trim() == "systemd-udevd").then(|| Pid::from_raw(pid))?
+        });
+        let quiet = Self(daemons.collect());
+        ensure!(!quiet.0.is_empty(), "udev does not run");
+        for pid in &quiet.0 {
+            kill_process(*pid, Signal::STOP)?;
+        }
+        Ok(quiet)
     }
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        if let Err(error) = program::run("udevadm", &["control", "--start-exec-queue"]) {
-            println!("  | {error:#}");
+        for pid in &self.0 {
+            // A daemon that is gone needs no waking.
+            let _ = kill_process(*pid, Signal::CONT);
         }
     }
 }
