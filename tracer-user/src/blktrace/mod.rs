@@ -42,18 +42,6 @@ impl std::fmt::Display for Damage {
     }
 }
 
-impl Damage {
-    /// Whether the file is something else altogether, instead of a trace that is damaged.
-    #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        match self.fault {
-            Fault::NotATrace(_) | Fault::OtherText { .. } | Fault::TextAmongSeveral => true,
-            Fault::Version(_) => self.offset == Some(0),
-            _ => false,
-        }
-    }
-}
-
 /// Kinds of damage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {

@@ -1,5 +1,7 @@
 //! Files: layouts, byte orders, damage, names.
 
+mod fixtures;
+
 use std::{fs, io::Cursor, path::PathBuf};
 
 use proptest::prelude::*;
