@@ -51,6 +51,8 @@ pub mod offset {
 
 /// Global: disks that [`MAP_COUNTERS`] has room for on each CPU.
 pub const DISK_SLOTS: &str = "DISK_SLOTS";
+/// Global of aya-log: most verbose level of message that is emitted, 0 for none.
+pub const LOG_LEVEL: &str = "AYA_LOG_LEVEL";
 /// Global: whether `block_bio_queue` passes the queue before the bio (before 5.12).
 pub const BIO_QUEUE_HAS_Q: &str = "BIO_QUEUE_HAS_Q";
 /// Global: whether `block_rq_insert` and its kin pass the queue before the request.

@@ -45,6 +45,13 @@ impl Counters {
         add(unsafe { &raw mut (*self.0).not_tracked }, 1);
     }
 
+    /// Whether no submission of the disk was refused on this CPU yet.
+    #[inline(always)]
+    pub fn is_first_refusal(self) -> bool {
+        // SAFETY: as above.
+        unsafe { core::ptr::read_volatile(&raw const (*self.0).not_tracked) == 0 }
+    }
+
     #[inline(always)]
     pub fn without_start(self) {
         // SAFETY: as above.

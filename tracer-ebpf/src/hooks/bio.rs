@@ -43,7 +43,7 @@ pub fn queue(ctx: &BtfTracePointContext, table: &impl Table) {
         tid: submitter.tid,
         comm: submitter.comm,
     };
-    inflight::insert(table, disk, address, &io);
+    inflight::insert(ctx, table, disk, address, &io);
 }
 
 /// `block_bio_complete`.

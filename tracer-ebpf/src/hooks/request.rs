@@ -75,7 +75,7 @@ pub fn insert(ctx: &BtfTracePointContext, table: &impl Table) {
         return;
     }
     let io = submission(&request, disk, cmd_flags, emit::now_ns());
-    inflight::insert(table, disk, address, &io);
+    inflight::insert(ctx, table, disk, address, &io);
 }
 
 /// `block_rq_issue`.
@@ -104,7 +104,7 @@ pub fn issue(ctx: &BtfTracePointContext, table: &impl Table) {
     }
     let mut io = submission(&request, disk, cmd_flags, now_ns);
     io.issue_ns = now_ns;
-    inflight::insert(table, disk, address, &io);
+    inflight::insert(ctx, table, disk, address, &io);
 }
 
 /// `block_rq_requeue`.

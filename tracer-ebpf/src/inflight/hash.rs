@@ -9,6 +9,8 @@ use crate::maps::INFLIGHT_HASH;
 pub struct Hash;
 
 impl Table for Hash {
+    const LOGS: bool = false;
+
     #[inline(always)]
     fn insert(&self, address: u64, io: &Inflight) -> Inserted {
         if let Some(entry) = INFLIGHT_HASH.get_ptr_mut(&address) {

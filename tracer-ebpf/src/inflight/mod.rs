@@ -6,8 +6,14 @@
 pub mod hash;
 pub mod slots;
 
-use aya_ebpf::helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid};
+use aya_ebpf::{
+    helpers::{bpf_get_current_comm, bpf_get_current_pid_tgid},
+    programs::BtfTracePointContext,
+};
+use aya_log_ebpf::warn;
 use tracer_common::{COMM_LEN, DiskId, Inflight};
+
+use crate::emit::Counters;
 
 /// What became of an insertion.
 pub enum Inserted {
@@ -22,6 +28,10 @@ pub enum Inserted {
 /// A table of I/Os in flight. At most one hook works on one address at a time, since the block
 /// layer hands a bio or request from one owner to the next.
 pub trait Table {
+    /// Whether its kernels take the programs with logging in them; those before 5.12 are spared
+    /// what they need not verify.
+    const LOGS: bool;
+
     /// Inserts an I/O, over an entry of the same address if there is one.
     fn insert(&self, address: u64, io: &Inflight) -> Inserted;
 
@@ -51,13 +61,35 @@ impl Submitter {
     }
 }
 
-/// Inserts, and counts what that displaced or could not do.
+/// Inserts, and counts what that displaced or could not do. The first refusal of a disk on a
+/// CPU is logged, where the table's kernels can log.
 #[inline(always)]
-pub fn insert(table: &impl Table, disk: DiskId, address: u64, io: &Inflight) {
-    let counters = match table.insert(address, io) {
-        Inserted::New => return,
-        Inserted::Overwrote => crate::emit::Counters::here(disk).map(|c| c.overwritten()),
-        Inserted::Full => crate::emit::Counters::here(disk).map(|c| c.not_tracked()),
+pub fn insert<T: Table>(
+    ctx: &BtfTracePointContext,
+    table: &T,
+    disk: DiskId,
+    address: u64,
+    io: &Inflight,
+) {
+    let inserted = table.insert(address, io);
+    if matches!(inserted, Inserted::New) {
+        return;
+    }
+    let Some(counters) = Counters::here(disk) else {
+        return;
     };
-    let _ = counters;
+    match inserted {
+        Inserted::New => {}
+        Inserted::Overwrote => counters.overwritten(),
+        Inserted::Full => {
+            if T::LOGS && counters.is_first_refusal() {
+                warn!(
+                    ctx,
+                    "the table of I/Os in flight is full: disk {}",
+                    disk.slot()
+                );
+            }
+            counters.not_tracked();
+        }
+    }
 }

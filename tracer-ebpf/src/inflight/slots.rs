@@ -42,6 +42,8 @@ fn find(address: u64) -> Option<(*mut u64, *mut Inflight)> {
 }
 
 impl Table for Slots {
+    const LOGS: bool = true;
+
     #[inline(always)]
     fn insert(&self, address: u64, io: &Inflight) -> Inserted {
         if let Some((_, entry)) = find(address) {

@@ -49,6 +49,7 @@ pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>) -> Plan {
         block_size_bytes: trace.block_size_bytes,
         duration,
         ring_bytes: trace.ring_bytes,
+        kernel_log: trace.kernel_log,
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Environment {
     pub stderr_is_terminal: bool,
     /// `NO_COLOR` is set and not empty.
     pub no_color: bool,
+    /// `ZVOLTRACE_KERNEL_LOG` is set and not empty.
+    pub kernel_log: bool,
     /// `TERM` is `dumb` or not set.
     pub dumb_terminal: bool,
     /// The locale's character set is UTF-8.
@@ -50,6 +52,7 @@ impl Environment {
         let locale = locale.unwrap_or_default().to_string_lossy().to_lowercase();
         Self {
             no_color: set("NO_COLOR").is_some(),
+            kernel_log: set("ZVOLTRACE_KERNEL_LOG").is_some(),
             dumb_terminal: set("TERM").is_none_or(|term| term == "dumb"),
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
             ..Self::default()

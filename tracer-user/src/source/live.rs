@@ -46,6 +46,8 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// Size of the ring.
     pub ring_bytes: u32,
+    /// Print what the hooks log of their rare paths.
+    pub kernel_log: bool,
 }
 
 /// Ends a capture early from another thread.
@@ -104,6 +106,7 @@ impl Live {
             ring_bytes: plan.ring_bytes,
             disks: NonZeroU32::new(rows).unwrap_or(NonZeroU32::MIN),
             sys: roots.sys.clone(),
+            kernel_log: plan.kernel_log,
         })?;
         let now = Instant::now();
         let mut live = Self {

@@ -10,6 +10,7 @@ use tracer_common::{
 
 use super::{
     Config, InflightTable, TracerError,
+    log::{self, KernelLog},
     mapped::{MapValue, MappedArray},
     programs::{Programs, chain},
 };
@@ -34,7 +35,12 @@ pub(super) struct Loaded {
     pub(super) filter: MappedArray<[FilterSlot; FILTER_WAYS as usize]>,
     pub(super) table: InflightTable,
     pub(super) counters: MappedArray<DiskCounters>,
+    pub(super) log: Option<KernelLog>,
 }
+
+/// Levels of aya-log's messages that the programs emit.
+const LOG_NOTHING: u8 = 0;
+const LOG_ALL: u8 = u8::MAX;
 
 /// Loads the object: with the quick table where the kernel takes its programs, else with the
 /// hash map. Which it takes is found by trying, since distributions backport.
@@ -61,6 +67,11 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
     })?;
     let disks = config.disks.get();
     let counters_len = disks.saturating_mul(cpus(config));
+    let log_level = if config.kernel_log {
+        &LOG_ALL
+    } else {
+        &LOG_NOTHING
+    };
     let mut loader = EbpfLoader::new();
     loader.btf(Some(&kernel_btf));
     for (name, value) in &layout.offsets {
@@ -71,6 +82,7 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
     }
     loader
         .override_global(names::DISK_SLOTS, &disks, true)
+        .override_global(names::LOG_LEVEL, log_level, true)
         .map_max_entries(names::MAP_RING, config.ring_bytes)
         .map_max_entries(names::MAP_COUNTERS, counters_len);
     match table {
@@ -94,6 +106,7 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
                 .map_err(|error| map_error(names::MAP_INFLIGHT_HASH, &error))?,
         ),
     };
+    let log = config.kernel_log.then(|| log::open(&mut ebpf)).flatten();
     let mut programs = Programs::new(ebpf, kernel_btf, table);
     programs.try_load()?;
     Ok(Loaded {
@@ -102,6 +115,7 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
         filter,
         table: in_flight,
         counters,
+        log,
     })
 }
 

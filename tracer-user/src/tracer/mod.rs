@@ -8,6 +8,7 @@
 mod decode;
 mod error;
 mod load;
+mod log;
 mod mapped;
 mod programs;
 mod slots;
@@ -25,6 +26,7 @@ use tracer_common::{
 
 use self::{
     decode::InflightValue,
+    log::KernelLog,
     mapped::MappedArray,
     programs::Programs,
     slots::{Filter, Slots},
@@ -43,6 +45,8 @@ pub struct Config {
     pub disks: NonZeroU32,
     /// Root of sysfs, `/sys`.
     pub sys: PathBuf,
+    /// Print what the hooks log of their rare paths (a full table) on standard error.
+    pub kernel_log: bool,
 }
 
 /// A loaded tracer. Dropping it detaches everything: the kernel keeps nothing, also when the
@@ -55,6 +59,7 @@ pub struct Tracer {
     counters: CounterTable,
     slots: Slots,
     undecodable: u64,
+    log: Option<KernelLog>,
 }
 
 enum InflightTable {
@@ -85,6 +90,7 @@ impl Tracer {
             },
             slots: Slots::new(config.disks.get()),
             undecodable: 0,
+            log: loaded.log,
         })
     }
 
@@ -136,7 +142,10 @@ impl Tracer {
 
     /// Counters and I/Os in flight, `now_ns` on `CLOCK_MONOTONIC`.
     #[must_use]
-    pub fn sample(&self, now_ns: u64) -> Sample {
+    pub fn sample(&mut self, now_ns: u64) -> Sample {
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
         let mut in_flight = std::collections::HashMap::<DeviceId, (u64, u64)>::new();
         self.table.for_each(|io| {
             if let Some(device) = self.slots.device(DiskId(io.disk)) {

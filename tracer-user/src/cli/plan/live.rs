@@ -22,6 +22,8 @@ pub struct TracePlan {
     pub block_size_bytes: Option<u64>,
     /// Size of the ring, a power of two of pages.
     pub ring_bytes: u32,
+    /// Print what the hooks log of their rare paths.
+    pub kernel_log: bool,
     /// Arguments as given, for the report.
     pub args: Vec<String>,
 }
@@ -39,6 +41,7 @@ impl TracePlan {
             patterns,
             block_size_bytes: args.block_size,
             ring_bytes: args.ring_size,
+            kernel_log: env.kernel_log,
             args: env.args.clone(),
         }
     }
