@@ -11,6 +11,7 @@ use rustix::process::{Pid, kill_process};
 use serde_json::Value;
 
 use crate::binary;
+pub use crate::expect::device;
 
 /// What `capture` prints on stderr when everything is attached.
 pub const READY: &str = "zvoltrace: tracing";
@@ -199,18 +200,4 @@ impl Ended {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout is no JSON ({error}):\n{}", self.stdout))
     }
-}
-
-/// The part of a report that is about one device.
-///
-/// # Panics
-/// When there is none.
-#[must_use]
-pub fn device<'a>(report: &'a Value, name: &str) -> &'a Value {
-    report["devices"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|device| device["device"] == name)
-        .unwrap_or_else(|| panic!("no device {name} in the report:\n{report:#}"))
 }

@@ -9,6 +9,7 @@ pub mod blkparse_text;
 pub mod capture;
 mod command;
 pub mod direct;
+pub mod expect;
 pub mod loop_device;
 pub mod plan;
 pub mod queue;
