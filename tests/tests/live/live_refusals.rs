@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use zvoltrace_tests::binary;
-use zvoltrace_tests::capture::{Capture, Ended};
+use zvoltrace_tests::capture::{Capture, Ended, READY, Signal};
 use zvoltrace_tests::loop_device::LoopDevice;
 use zvoltrace_tests::plan::Plan;
 use zvoltrace_tests::rights::{Need, live};
@@ -73,6 +73,33 @@ fn without_rights_it_says_which_and_how_to_get_them() {
 fn open_to_all(folder: &Path) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs the binary where an empty folder covers `folder`, for it alone.
+fn with_nothing_in(folder: &str, args: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c"])
+        .arg("mount -t tmpfs none \"$0\" && exec \"$@\"")
+        .arg(folder)
+        .arg(binary::zvoltrace())
+        .args(args);
+    command
+}
+
+#[test]
+fn a_kernel_without_btf_is_refused_by_the_name_of_the_missing_thing() {
+    if !live(&[]) {
+        return;
+    }
+    for verb in [&["capture", "loop0"][..], &["check"]] {
+        let ended = Capture::spawn_command(&mut with_nothing_in("/sys/kernel/btf", verb)).wait();
+        assert_eq!(ended.status.code(), Some(3), "{ended:#?}");
+        let said = ended.stdout + &ended.stderr;
+        for word in ["/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF"] {
+            assert!(said.contains(word), "no {word} in {said}");
+        }
+    }
 }
 
 #[test]
@@ -163,7 +190,11 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     drop(child.stdout.take());
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0), "{ended:#?}");
-    assert!(ended.stderr.is_empty(), "{ended:#?}");
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert!(
+        stderr.lines().all(|line| line.starts_with(READY)),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -178,7 +209,7 @@ fn a_verdict_that_is_asked_for_is_status_4_and_the_report_is_there() {
     Plan::random_writes(1, 400, 8192, DISK_BYTES)
         .run(&disk.path())
         .unwrap();
-    capture.signal(zvoltrace_tests::capture::Signal::INT);
+    capture.signal(Signal::INT);
     let ended = capture.wait();
     assert_eq!(ended.status.code(), Some(4), "{ended:#?}");
     assert!(ended.stdout.contains("write_smaller_than_block"));
