@@ -56,7 +56,7 @@ fn help_goes_to_standard_output_and_fits_80_columns() {
 
 #[test]
 fn wrong_usage_is_2_and_says_what_is_right_on_standard_error() {
-    let cases: [(&[&str], &str); 19] = [
+    let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: zvoltrace"),
         (&["frobnicate"], "unrecognized subcommand"),
         (&["report"], "<INPUT>"),
