@@ -83,6 +83,12 @@ fn wrong_usage_is_2_and_says_what_is_right_on_standard_error() {
             &["report", "--color", "sometimes", "x"],
             "auto, always, never",
         ),
+        (&["report", "--layout", "raid5", "x"], "raidz2:6"),
+        (&["report", "--ashift", "12", "x"], "--layout"),
+        (
+            &["report", "--layout", "mirror", "--ashift", "8", "x"],
+            "9..=16",
+        ),
         (
             &["list", "--format", "markdown"],
             "possible values: text, json",

@@ -6,6 +6,7 @@
 pub mod args;
 mod capture;
 mod check;
+mod compare;
 mod environment;
 mod events;
 mod exit;
@@ -25,7 +26,9 @@ use clap::{CommandFactory, Parser};
 
 use self::{
     args::{Cli, Verb},
-    plan::{CapturePlan, CheckPlan, EventsPlan, ExportPlan, ListPlan, ReportPlan, Target},
+    plan::{
+        CapturePlan, CheckPlan, ComparePlan, EventsPlan, ExportPlan, ListPlan, ReportPlan, Target,
+    },
     present::deliver,
 };
 pub use self::{
@@ -65,9 +68,10 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
-        Verb::Events(args) => events::run(&EventsPlan::resolve(args, env)),
         Verb::Capture(args) => capture::run(&CapturePlan::resolve(args, env)?, &Roots::system()),
+        Verb::Events(args) => events::run(&EventsPlan::resolve(args, env)),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
+        Verb::Compare(args) => compare::run(&ComparePlan::resolve(args, env)),
         Verb::Export(args) => export::run(&ExportPlan::resolve(args, env)),
         Verb::List(args) => list::run(&ListPlan::resolve(args), &Roots::system()),
         Verb::Check(args) => check::run(&CheckPlan::resolve(args), &Roots::system()),

@@ -3,7 +3,13 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Comparison, DevicePair, Metric, Side, Unit};
-use crate::report::units::{count, duration, factor, percent, size, three_digits, volume};
+use crate::report::{
+    prose::{printable, wrap},
+    units::{count, duration, factor, percent, size, three_digits, volume},
+};
+
+/// Columns of the page.
+const WIDTH: usize = 80;
 
 /// Renders a comparison; `unicode` allows more than ASCII.
 #[must_use]
@@ -17,27 +23,45 @@ pub fn render(comparison: &Comparison, unicode: bool) -> String {
         parts.push("\nNo device is in both captures.\n".to_owned());
     }
     for (which, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
-        let names = only
-            .iter()
-            .map(|name| format!("\nonly in {which}: {}\n", printable(name)));
+        let names = only.iter().map(|name| {
+            format!(
+                "\n{}",
+                paragraph(&format!("only in {which}: {}", printable(name)))
+            )
+        });
         parts.extend(names);
     }
-    parts.push(format!("\nMethod: {}\n", comparison.method));
+    let method = format!("Method: {}", comparison.method);
+    parts.push(format!("\n{}", paragraph(&method)));
     parts.concat()
 }
 
 fn side(which: &str, side: &Side, unicode: bool) -> String {
-    format!(
-        "{which}  {}: {}, {}, {}{}{}\n",
-        printable(&side.name),
-        printable(&side.hostname),
-        printable(&side.started),
-        duration(side.duration_ns, unicode),
+    let mut facts = vec![printable(&side.hostname)];
+    // An input without wall-clock time begins at the epoch.
+    if !side.started.starts_with("1970-01-01T00:00:00") {
+        facts.push(printable(&side.started));
+    }
+    facts.push(duration(side.duration_ns, unicode));
+    facts.extend(
         side.zfs_version
-            .as_ref()
-            .map_or_else(String::new, |zfs| format!(", ZFS {}", printable(zfs))),
-        if side.complete { "" } else { ", INCOMPLETE" }
-    )
+            .as_deref()
+            .map(|zfs| format!("ZFS {}", printable(zfs))),
+    );
+    if !side.complete {
+        facts.push("INCOMPLETE".to_owned());
+    }
+    facts.retain(|fact| !fact.is_empty());
+    let text = format!("{}: {}", printable(&side.name), facts.join(", "));
+    lines(&format!("{which}  "), "   ", &text)
+}
+
+fn paragraph(text: &str) -> String {
+    lines("", "", text)
+}
+
+fn lines(first: &str, rest: &str, text: &str) -> String {
+    wrap(first, rest, text, WIDTH).join("\n") + "\n"
 }
 
 fn device(pair: &DevicePair, unicode: bool) -> String {
@@ -60,13 +84,16 @@ fn device(pair: &DevicePair, unicode: bool) -> String {
     } else {
         "the same"
     };
-    let mut parts = vec![format!("\n{}\nverdict {word}\n", title.join("  "))];
+    let title = lines("", "  ", &title.join("  "));
+    let mut parts = vec![format!("\n{title}verdict {word}\n")];
     for (which, brief) in [("A", &verdict.a), ("B", &verdict.b)] {
-        let summary = printable(&brief.summary);
-        parts.push(format!(
-            "  {which}  {} {}: {summary}\n",
-            brief.severity, brief.code
-        ));
+        let text = format!(
+            "{} {}: {}",
+            brief.severity,
+            brief.code,
+            printable(&brief.summary)
+        );
+        parts.push(lines(&format!("  {which}  "), "     ", &text));
     }
     parts.push(table(&pair.metrics, unicode));
     parts.concat()
@@ -103,6 +130,9 @@ fn table(metrics: &[Metric], unicode: bool) -> String {
             .to_owned(),
         ]);
     }
+    for (n, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if n < 3 { 2 } else { 1 }));
+    }
     for column in table.column_iter_mut().skip(1).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -128,9 +158,4 @@ fn in_unit(value: f64, unit: Unit, unicode: bool) -> String {
         Unit::Count if value.fract() == 0.0 => count(whole),
         Unit::Count => three_digits(value),
     }
-}
-
-/// Names come from files: a control character must not reach a terminal.
-fn printable(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
 }

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 use super::{
-    content::{self, Bars, Fact, Table, printable, severity_word},
+    content::{self, Bars, Fact, Table, severity_word},
     model::{DeviceReport, Report},
+    prose::printable,
 };
 use crate::analysis::Explanation;
 

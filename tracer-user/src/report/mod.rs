@@ -4,6 +4,7 @@ mod content;
 pub mod json;
 pub mod markdown;
 pub mod model;
+pub mod prose;
 pub mod redact;
 #[cfg(test)]
 pub(crate) mod samples;

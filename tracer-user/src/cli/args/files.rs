@@ -4,7 +4,7 @@ use std::{ops::Range, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{ConsoleArgs, PoolArgs, ReportArgs};
+use super::{ConsoleArgs, PlainArgs, PoolArgs, ReportArgs};
 use crate::{
     cli::value,
     event::Op,
@@ -44,6 +44,39 @@ Examples:
   zvoltrace report --block-size 16K zd16               zd16.blktrace.0, .1, ...
   zvoltrace report --block-size 16K trace.txt          what blkparse printed
   blktrace -d /dev/zd16 -w 10 -o - | zvoltrace report --block-size 16K -";
+
+/// Flags of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct CompareArgs {
+    /// The first capture, the one before: a recording, a JSON report or a blktrace file
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// The second capture, the one after
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+
+    /// Block size to judge writes against, for disks whose own is not in the input
+    #[arg(long, value_name = "SIZE", value_parser = value::block_size)]
+    pub block_size: Option<u64>,
+
+    /// How the comparison is written.
+    #[command(flatten)]
+    pub plain: PlainArgs,
+
+    /// Replace host, pool and dataset names by tokens, and the inputs' names by A and B
+    #[arg(long)]
+    pub redact: bool,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Devices are paired by dataset, else by name. Each number stands with its
+difference and ratio, and whether the difference is more than noise.
+
+Examples:
+  zvoltrace compare before.arrow after.arrow
+  zvoltrace compare monday.json today.json --format json";
 
 /// Flags of `events`.
 #[derive(Debug, Args)]

@@ -16,7 +16,9 @@ use clap::{Parser, Subcommand};
 
 pub use self::{
     common::{ColorWhen, ConsoleArgs, PlainArgs, PoolArgs, ReportArgs},
-    files::{EventFormat, EventsArgs, ExportArgs, ExportFormat, FileReportArgs, FilterArgs},
+    files::{
+        CompareArgs, EventFormat, EventsArgs, ExportArgs, ExportFormat, FileReportArgs, FilterArgs,
+    },
     host::{CheckArgs, CompletionsArgs, ListArgs, ManArgs},
     live::{CaptureArgs, RecordArgs, TraceArgs},
 };
@@ -62,6 +64,8 @@ pub enum Verb {
     Events(EventsArgs),
     /// Print the report of a capture kept in files
     Report(FileReportArgs),
+    /// Put two captures side by side, and say which differences are more than noise
+    Compare(CompareArgs),
     /// Turn a capture into files for blktrace's tools, fio, or Parquet readers
     Export(ExportArgs),
     /// List the zvols of this host: device, dataset, volblocksize, mode

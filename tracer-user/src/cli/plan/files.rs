@@ -7,7 +7,8 @@ use crate::{
     analysis,
     cli::{
         Environment, Refusal,
-        args::{EventFormat, EventsArgs, ExportArgs, ExportFormat, FileReportArgs},
+        args::{CompareArgs, EventFormat, EventsArgs, ExportArgs, ExportFormat, FileReportArgs},
+        value::PlainFormat,
     },
     events, export,
 };
@@ -37,6 +38,44 @@ impl ReportPlan {
             analysis: super::analysis(&args.pool),
             presentation: Presentation::resolve(args.report, &args.console, env)?,
         })
+    }
+}
+
+/// Plan of `compare`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparePlan {
+    /// The first capture.
+    pub a: PathBuf,
+    /// The second capture.
+    pub b: PathBuf,
+    /// Block size for disks whose own is not in the input.
+    pub block_size_bytes: Option<u64>,
+    /// Form.
+    pub format: PlainFormat,
+    /// Place.
+    pub target: Target,
+    /// Names become tokens.
+    pub redact: bool,
+    /// More than ASCII may be shown.
+    pub unicode: bool,
+    /// Arguments as given.
+    pub args: Vec<String>,
+}
+
+impl ComparePlan {
+    /// Resolves the arguments of `compare`.
+    #[must_use]
+    pub fn resolve(args: CompareArgs, env: &Environment) -> Self {
+        Self {
+            a: args.a,
+            b: args.b,
+            block_size_bytes: args.block_size,
+            format: args.plain.format,
+            target: Target::of(args.plain.output),
+            redact: args.redact,
+            unicode: env.unicode,
+            args: env.args.clone(),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) use self::{
     tables::{Table, candidates, operations, overview, severity_word, submitters},
 };
 
+use super::prose::printable;
+
 /// A labelled statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
@@ -46,18 +48,6 @@ impl Fact {
             loud: true,
         }
     }
-}
-
-/// Makes text from outside (names, arguments, kernel words) safe to print: what could move the
-/// cursor or turn the direction of writing becomes `?`.
-pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
-            c if c.is_control() => '?',
-            c => c,
-        })
-        .collect()
 }
 
 /// What is said when nothing was traced.

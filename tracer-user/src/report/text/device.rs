@@ -5,8 +5,9 @@ use super::{
     put_fact, tone,
 };
 use crate::report::{
-    content::{self, printable, severity_word},
+    content::{self, severity_word},
     model::DeviceReport,
+    prose::printable,
 };
 
 /// Writes the block.

@@ -11,6 +11,7 @@ use self::page::{Page, Tone};
 use super::{
     content::{self, Fact},
     model::{DeviceReport, Report, Severity},
+    prose::printable,
     style::Style,
 };
 use crate::analysis::Explanation;
@@ -23,10 +24,7 @@ const IDLE_SHOWN_ALONE: usize = 2;
 pub fn render(report: &Report, style: &Style) -> String {
     let mut page = Page::new(style);
     let end_ns = report.capture.duration_ns;
-    page.rule(&format!(
-        "zvoltrace {}",
-        content::printable(&report.tool_version)
-    ));
+    page.rule(&format!("zvoltrace {}", printable(&report.tool_version)));
     for fact in content::capture_facts(report, page.unicode()) {
         put_fact(&mut page, &fact);
     }
@@ -60,7 +58,7 @@ pub fn explain(explanations: &[Explanation], style: &Style) -> String {
             page.line(&format!("{outcome}  {}", rule.code));
             page.paragraph(2, &format!("rule: {}", rule.condition));
             for line in &rule.numbers {
-                page.item(2, &content::printable(line));
+                page.item(2, &printable(line));
             }
         }
     }

@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::report::{
     content::{Bar, Bars, Table},
+    prose::wrap,
     style::Style,
 };
 
@@ -233,18 +234,6 @@ impl Page {
             bar.count, bar.share
         )
     }
-}
-
-fn wrap(first: &str, rest: &str, text: &str, width: usize) -> Vec<String> {
-    let options = textwrap::Options::new(width)
-        .initial_indent(first)
-        .subsequent_indent(rest)
-        // Names are full of hyphens; a name that is cut cannot be copied.
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::wrap(text, options)
-        .into_iter()
-        .map(String::from)
-        .collect()
 }
 
 /// Columns of a share, `>99.9 %`.
