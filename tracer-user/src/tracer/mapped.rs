@@ -79,8 +79,8 @@ impl<T: MapValue> MappedArray<T> {
                 ptr::from_mut(&mut value)
                     .cast::<u64>()
                     .add(word)
-                    .write(from)
-            };
+                    .write(from);
+            }
         }
         value
     }
