@@ -1,20 +1,11 @@
 //! A live capture from its first attachment to the finished report.
 //!
-//! One thread pulls the source, feeds the analysis and offers the inputs to the recorder; it
-//! never waits for the terminal or the disk. The calling thread shows progress and hears
-//! signals.
+//! The session's thread pulls the source, feeds the analysis and offers the inputs to the
+//! recorder; it never waits for the terminal or the disk. The calling thread shows progress.
 
-use std::{
-    io::{self, Write},
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::time::Duration;
 
-use anyhow::{Context, anyhow};
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-};
+use tokio::sync::watch;
 
 use crate::{
     analysis::{Collector, Explanation, Options},
@@ -23,17 +14,12 @@ use crate::{
     progress::{Progress, ProgressKind, State},
     recording::{Recorder, Summary},
     report::model::{Report, SourceKind},
+    session,
     source::{
         Source,
-        live::{Live, Plan, Stop},
+        live::{Live, Plan},
     },
 };
-
-/// How often progress is shown.
-const PROGRESS_EVERY: Duration = Duration::from_millis(250);
-
-/// Exit status of a capture that a second signal ended at once.
-const ENDED_AT_ONCE: i32 = 1;
 
 /// What a capture is run with, beside its plan.
 pub struct Setup {
@@ -59,80 +45,37 @@ pub struct Outcome {
     pub recording: Option<Summary>,
 }
 
-/// Runs a capture to its end, or to the first SIGINT, SIGTERM or SIGHUP. A second one ends the
-/// process at once; the kernel then detaches what was attached.
+/// Runs a capture to its end, as [`session::run`] does.
 ///
 /// # Errors
 /// The kernel cannot be traced, or tracing broke; what was recorded until then is kept.
 pub fn run(plan: &Plan, setup: Setup) -> anyhow::Result<Outcome> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")?;
-    runtime.block_on(attend(plan, setup))
-}
-
-async fn attend(plan: &Plan, setup: Setup) -> anyhow::Result<Outcome> {
-    let mut signals = Signals::new()?;
-    let stop = Stop::default();
-    let live = Live::start(plan, &setup.roots, setup.selector, stop.clone())?;
-    announce(&live, plan);
-    let mut progress = Progress::new(setup.progress, plan.duration);
     let (show, mut shown) = watch::channel(State::default());
-    let pump = Pump {
-        live,
-        collector: Collector::new(setup.analysis, SourceKind::Live),
-        recorder: setup.recorder,
-        show,
-    };
-    let (done, mut finished) = watch::channel(false);
-    let thread = thread::Builder::new()
-        .name("drain".to_owned())
-        .spawn(move || {
-            let outcome = pump.run();
-            // The receiver lives until this thread is joined.
-            let _ = done.send(true);
-            outcome
-        })
-        .context("cannot start the draining thread")?;
-    let mut ticks = tokio::time::interval(PROGRESS_EVERY);
-    let mut stopping = false;
-    loop {
-        tokio::select! {
-            _ = finished.wait_for(|done| *done) => break,
-            name = signals.next() => {
-                if stopping {
-                    let _ = writeln!(io::stderr(), "zvoltrace: {name} again: ended at once, without a report");
-                    std::process::exit(ENDED_AT_ONCE);
-                }
-                stopping = true;
-                stop.request(&format!("ended early by {name}"));
-            }
-            _ = ticks.tick() => progress.update(&shown.borrow_and_update()),
-        }
+    let (analysis, recorder) = (setup.analysis, setup.recorder);
+    let mut progress = None;
+    let outcome = session::run(
+        plan,
+        &setup.roots,
+        setup.selector,
+        move |live| {
+            let pump = Pump {
+                live,
+                collector: Collector::new(analysis, SourceKind::Live),
+                recorder,
+                show,
+            };
+            pump.run()
+        },
+        || {
+            progress
+                .get_or_insert_with(|| Progress::new(setup.progress, plan.duration))
+                .update(&shown.borrow_and_update());
+        },
+    );
+    if let Some(progress) = progress {
+        progress.finish();
     }
-    progress.finish();
-    join(thread)
-}
-
-/// The line that scripts wait for: from here on every I/O of the disks is traced.
-fn announce(live: &Live, plan: &Plan) {
-    let what = match live.disks() {
-        0 => "no disk yet; those that match are traced as they come".to_owned(),
-        1 => "1 disk".to_owned(),
-        n => format!("{n} disks"),
-    };
-    let long = plan
-        .duration
-        .map_or_else(String::new, |d| format!(" for {} s", d.as_secs_f64()));
-    // Nobody may be reading standard error.
-    let _ = writeln!(io::stderr(), "zvoltrace: tracing {what}{long}");
-}
-
-fn join(thread: JoinHandle<anyhow::Result<Outcome>>) -> anyhow::Result<Outcome> {
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(anyhow!("the draining thread broke down; report this")))
+    outcome
 }
 
 struct Pump {
@@ -179,31 +122,5 @@ impl Pump {
             }
         }
         Ok(())
-    }
-}
-
-/// The signals that end a capture.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> anyhow::Result<Self> {
-        let hear = |kind| signal(kind).context("cannot listen to signals");
-        Ok(Self {
-            interrupt: hear(SignalKind::interrupt())?,
-            terminate: hear(SignalKind::terminate())?,
-            hangup: hear(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.hangup.recv() => "SIGHUP",
-        }
     }
 }

@@ -23,5 +23,6 @@ pub mod preflight;
 pub mod progress;
 pub mod recording;
 pub mod report;
+pub mod session;
 pub mod source;
 pub mod tracer;

@@ -8,6 +8,7 @@
 mod live_arrivals;
 mod live_counts;
 mod live_endings;
+mod live_events;
 mod live_in_flight;
 mod live_loss;
 mod live_refusals;

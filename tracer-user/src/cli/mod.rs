@@ -12,6 +12,7 @@ mod events;
 mod exit;
 mod export;
 mod list;
+mod live;
 pub mod plan;
 pub mod present;
 mod report;
@@ -69,7 +70,7 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
         Verb::Capture(args) => capture::run(&CapturePlan::resolve(args, env)?, &Roots::system()),
-        Verb::Events(args) => events::run(&EventsPlan::resolve(args, env)),
+        Verb::Events(args) => events::run(&EventsPlan::resolve(args, env), &Roots::system()),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),
         Verb::Compare(args) => compare::run(&ComparePlan::resolve(args, env)),
         Verb::Export(args) => export::run(&ExportPlan::resolve(args, env)),

@@ -4,12 +4,14 @@
 //! nothing.
 
 pub mod filter;
+mod handover;
 mod json;
 mod text;
 
 use std::io::{self, Write};
 
 pub use filter::Filter;
+pub use handover::handover;
 
 use crate::{
     event::Event,

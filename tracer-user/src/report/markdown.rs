@@ -138,8 +138,8 @@ impl Page {
         );
         self.bars("latency", &content::latencies(&device.ops, true));
         self.facts(&content::workload_facts(device, end_ns));
-        if let Some(table) = content::candidates(device) {
-            self.paragraph(content::CANDIDATES_TITLE);
+        if let Some((title, table)) = content::candidates(device) {
+            self.paragraph(&title);
             self.table(&table);
         }
         if let Some(table) = content::submitters(device) {

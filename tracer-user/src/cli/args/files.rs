@@ -4,7 +4,7 @@ use std::{ops::Range, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{ConsoleArgs, PlainArgs, PoolArgs, ReportArgs};
+use super::{ConsoleArgs, PlainArgs, PoolArgs, ReportArgs, TraceArgs};
 use crate::{
     cli::value,
     event::Op,
@@ -82,8 +82,25 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EVENTS_EXAMPLES)]
 pub struct EventsArgs {
-    /// What to read: a recording or its parts, or blktrace files; - for standard input
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    /// Which disks.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+
+    /// How long to trace, as in 60s, 1m30s or 2h [default: until Ctrl-C]
+    #[arg(short = 'w', long, value_name = "TIME", value_parser = value::duration_ns)]
+    pub duration: Option<u64>,
+
+    /// Start even if no disk matches yet, and trace those that come
+    #[arg(long)]
+    pub wait: bool,
+
+    /// Read FILE instead of tracing: a recording or a part of one (repeat it for more parts),
+    /// blktrace files, or - for standard input
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["patterns", "devices", "block_size", "ring_size", "duration", "wait"]
+    )]
     pub from: Vec<PathBuf>,
 
     /// How a line looks
@@ -147,6 +164,7 @@ pub struct FilterArgs {
 
 const EVENTS_EXAMPLES: &str = "\
 Examples:
+  zvoltrace events 'tank/vm-100-*' --min-latency 100ms
   zvoltrace events --from zd16.arrow --op write --min-latency 10ms
   zvoltrace events --from zd16.arrow --format jsonl | jq .latency_ns";
 

@@ -51,6 +51,9 @@ Examples:
   zvoltrace list                              its zvols
   zvoltrace capture                           all zvols, one minute, a report
   zvoltrace capture 'tank/vm-101-*' -w 10s    one guest's disks, ten seconds
+  zvoltrace events zd16 --min-latency 100ms   slow I/Os as they complete
+  zvoltrace report zd16.arrow                 the report of a recording
+  zvoltrace compare before.json after.json    what changed, beyond noise
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 4 a verdict meets --fail-on.";

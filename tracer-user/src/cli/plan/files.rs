@@ -1,8 +1,8 @@
 //! Plans of the verbs that read what was kept.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use super::{Presentation, Target};
+use super::{Presentation, Target, TracePlan};
 use crate::{
     analysis,
     cli::{
@@ -79,11 +79,27 @@ impl ComparePlan {
     }
 }
 
+/// Where `events` takes them from.
+#[derive(Clone, Debug)]
+pub enum EventsFrom {
+    /// Files that were kept.
+    Files(Vec<PathBuf>),
+    /// Tracing.
+    Live {
+        /// What is traced.
+        trace: TracePlan,
+        /// For how long; `None` until a signal.
+        duration: Option<Duration>,
+        /// Start though nothing matches yet.
+        wait: bool,
+    },
+}
+
 /// Plan of `events`.
 #[derive(Clone, Debug)]
 pub struct EventsPlan {
-    /// Files to read.
-    pub from: Vec<PathBuf>,
+    /// Where the I/Os come from.
+    pub from: EventsFrom,
     /// How a line looks.
     pub format: events::Format,
     /// Which I/Os are shown.
@@ -101,8 +117,17 @@ impl EventsPlan {
     #[must_use]
     pub fn resolve(args: EventsArgs, env: &Environment) -> Self {
         let filter = args.filter;
+        let from = if args.from.is_empty() {
+            EventsFrom::Live {
+                trace: TracePlan::resolve(args.trace, env),
+                duration: args.duration.map(Duration::from_nanos),
+                wait: args.wait,
+            }
+        } else {
+            EventsFrom::Files(args.from)
+        };
         Self {
-            from: args.from,
+            from,
             format: match args.format {
                 EventFormat::Text => events::Format::Text,
                 EventFormat::Jsonl => events::Format::JsonLines,

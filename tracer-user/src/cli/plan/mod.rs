@@ -10,7 +10,7 @@ mod tests;
 use std::path::PathBuf;
 
 pub use self::{
-    files::{ComparePlan, EventsPlan, ExportPlan, ReportPlan},
+    files::{ComparePlan, EventsFrom, EventsPlan, ExportPlan, ReportPlan},
     host::{CheckPlan, ListPlan, selector},
     live::{CapturePlan, RecordPlan, TracePlan},
 };

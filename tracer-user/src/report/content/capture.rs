@@ -69,17 +69,32 @@ fn run(report: &Report, unicode: bool) -> String {
         SourceKind::Blktrace => "from blktrace",
     };
     let reached = duration(capture.duration_ns, unicode);
-    let asked = match capture.requested_ns.map(|ns| duration(ns, unicode)) {
-        Some(asked) if asked != reached => format!(" of {asked} asked for"),
+    let asked = match capture.requested_ns {
+        // Less than a hundredth is the time it takes to stop.
+        Some(asked) if capture.duration_ns < asked - asked / 100 => {
+            format!(" of {} asked for", duration(asked, unicode))
+        }
         _ => String::new(),
     };
     // An input without wall-clock time begins at the epoch.
     let started = if capture.started.starts_with("1970-01-01T00:00:00") {
         String::new()
     } else {
-        format!(", from {}", printable(&capture.started))
+        format!(", from {}", whole_seconds(&capture.started))
     };
     format!("{source}, {reached}{asked}{started}")
+}
+
+/// An RFC 3339 time without its fraction of a second, if it has one.
+fn whole_seconds(time: &str) -> String {
+    let text = match time.split_once('.') {
+        Some((seconds, rest)) => {
+            let zone = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{seconds}{zone}")
+        }
+        None => time.to_owned(),
+    };
+    printable(&text)
 }
 
 /// The line that says whether the numbers can be relied on, and one for each thing they lack.

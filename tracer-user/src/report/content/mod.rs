@@ -54,12 +54,6 @@ impl Fact {
 pub(super) const NO_DEVICES: &str = "No disk was traced, since none matched. `zvoltrace list` \
 shows the zvols of this host; `--device` names other disks; `--wait` waits for them.";
 
-/// What stands above the candidates.
-pub(super) const CANDIDATES_TITLE: &str = "This workload on other block sizes. Bytes written by \
-ZFS per byte written by the guest: data (coalesced by transaction group), metadata, both, and \
-worst case. Partial: writes that cover a block only in part. Raw, used: space taken per byte \
-stored, on the disks and as zfs shows it.";
-
 /// What every number means, once, at the end of a report.
 pub(super) const LEGEND: &str = "Sizes are binary: 8K = 8,192 bytes, 1 MiB/s = 1,048,576 bytes \
 a second. Latency is submission to completion. Rates are over the time a disk was traced. One \

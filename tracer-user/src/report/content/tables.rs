@@ -141,8 +141,16 @@ fn rates(name: &str, stats: &OpStats, duration_ns: u64) -> Vec<String> {
     ]
 }
 
-/// What each block size would cost this workload; the present and the advised one are named.
-pub(in super::super) fn candidates(device: &DeviceReport) -> Option<Table> {
+/// What stands above the candidates.
+const CANDIDATES: &str = "This workload on other block sizes. Bytes written by ZFS per byte \
+written by the guest: data (coalesced by transaction group), metadata, both, and worst case. \
+Partial: writes that cover a block only in part.";
+/// What is added where the pool's layout is known.
+const SPACE: &str = " Raw, used: space taken per byte stored, on the disks and as zfs shows it.";
+
+/// What each block size would cost this workload, and a title that explains the columns; the
+/// present and the advised size are named.
+pub(in super::super) fn candidates(device: &DeviceReport) -> Option<(String, Table)> {
     let candidates = device.candidates.as_ref().filter(|list| !list.is_empty())?;
     let with_space = candidates
         .iter()
@@ -171,11 +179,13 @@ pub(in super::super) fn candidates(device: &DeviceReport) -> Option<Table> {
         }
         cells
     };
-    Some(Table {
+    let title = format!("{CANDIDATES}{}", if with_space { SPACE } else { "" });
+    let table = Table {
         head,
         rows: candidates.iter().map(row).collect(),
         words: 2,
-    })
+    };
+    Some((title, table))
 }
 
 fn mark(device: &DeviceReport, block_bytes: u64) -> &'static str {

@@ -52,9 +52,9 @@ pub(super) fn block(page: &mut Page, device: &DeviceReport, end_ns: u64) {
     for fact in facts {
         put_fact(page, &fact);
     }
-    if let Some(table) = content::candidates(device) {
+    if let Some((title, table)) = content::candidates(device) {
         page.blank();
-        page.paragraph(2, content::CANDIDATES_TITLE);
+        page.paragraph(2, &title);
         page.table(&table, |_| Tone::Plain);
     }
     if let Some(table) = content::submitters(device) {
