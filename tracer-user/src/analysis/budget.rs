@@ -3,10 +3,11 @@
 //! Owns the memory formula. Sets of blocks are the only part that grows with a device's load;
 //! all active devices share one budget, so that a thousand busy disks need no more than one.
 
-/// Granules of the working set, all devices together: a table of 2^19 slots of 17 B, 9 MB.
-const GRANULE_SLOTS: usize = 1 << 19;
-/// Runs of dirty granules, all devices together: 8 B each, 8 MiB; as many writes may wait for
-/// the kstat, 24 B each, which only a pool that hangs ever needs.
+/// Granules of the working set, all devices together: a table of 2^18 slots of 17 B, 4.5 MB, and
+/// half as much again while it grows.
+const GRANULE_SLOTS: usize = 1 << 18;
+/// Runs of dirty granules, all devices together: 8 B each, 8 MiB; as much again for the blocks
+/// they touch, and for a third as many writes of 24 B that wait for the kstat.
 const RUNS: usize = 1 << 20;
 /// Shares do not get smaller than this.
 const FEWEST_SLOTS: usize = 1 << 7;

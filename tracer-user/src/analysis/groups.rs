@@ -8,10 +8,9 @@
 
 use std::collections::VecDeque;
 
-use roaring::RoaringTreemap;
-
 use super::{
     dirty::{BlockCounts, Dirty, LEVELS, Room},
+    first_touch::FirstTouches,
     txg::TxgClock,
 };
 use crate::report::model::TxgSource;
@@ -75,8 +74,7 @@ pub(super) struct WriteGroups {
     waiting: VecDeque<Write>,
     open_key: u64,
     dirty: Dirty,
-    touched_blocks: RoaringTreemap,
-    latest_block: Option<u64>,
+    first_touches: FirstTouches,
     open_bytes: u64,
     closed: Closed,
 }
@@ -95,8 +93,7 @@ impl WriteGroups {
             waiting: VecDeque::new(),
             open_key: 0,
             dirty: Dirty::default(),
-            touched_blocks: RoaringTreemap::new(),
-            latest_block: None,
+            first_touches: FirstTouches::default(),
             open_bytes: 0,
             closed: Closed {
                 blocks: [0; LEVELS],
@@ -199,41 +196,22 @@ impl WriteGroups {
         }
         self.open_bytes += u64::from(write.bytes);
         let last_byte = write.offset_bytes.saturating_add(u64::from(write.bytes)) - 1;
-        if let Some(block_shift) = self.block_shift {
-            self.touch(write.offset_bytes, last_byte, block_shift);
-        }
-        let room = self.dirty.insert(
+        let touches_room = match self.block_shift {
+            Some(shift) => {
+                self.first_touches
+                    .record(write.offset_bytes, last_byte, shift, bounds.max_runs)
+            }
+            None => Room::Left,
+        };
+        let dirty_room = self.dirty.insert(
             write.offset_bytes >> self.granule_shift,
             last_byte >> self.granule_shift,
             bounds.max_runs,
         );
-        if room == Room::None {
+        if touches_room == Room::None || dirty_room == Room::None {
             self.close_open();
             self.closed.cut += 1;
         }
-    }
-
-    fn touch(&mut self, first_byte: u64, last_byte: u64, shift: u32) {
-        let (first, last) = (first_byte >> shift, last_byte >> shift);
-        if first == last && self.latest_block == Some(first) {
-            return;
-        }
-        self.latest_block = Some(last);
-        let inside = (1_u64 << shift) - 1;
-        let starts_inside = first_byte & inside != 0;
-        let ends_inside = last_byte & inside != inside;
-        let first_is_new = self.touched_blocks.insert(first);
-        if first == last {
-            self.closed.first_touched_in_part +=
-                u64::from(first_is_new && (starts_inside || ends_inside));
-            return;
-        }
-        let last_is_new = self.touched_blocks.insert(last);
-        if last - first > 1 {
-            self.touched_blocks.insert_range(first + 1..last);
-        }
-        self.closed.first_touched_in_part += u64::from(first_is_new && starts_inside);
-        self.closed.first_touched_in_part += u64::from(last_is_new && ends_inside);
     }
 
     fn close_open(&mut self) {
@@ -246,14 +224,14 @@ impl WriteGroups {
         }
         self.closed.bytes += self.open_bytes;
         self.closed.groups += 1;
+        self.closed.first_touched_in_part += self.first_touches.take_count();
         self.open_bytes = 0;
-        self.touched_blocks.clear();
-        self.latest_block = None;
     }
 
     /// Gives back memory beyond a new bound; a set beyond it is closed by the next write.
     pub(super) fn shrink(&mut self, max_runs: usize) {
         self.dirty.shrink(max_runs);
+        self.first_touches.shrink(max_runs);
         self.waiting.shrink_to(max_runs / WAITING_PART);
     }
 

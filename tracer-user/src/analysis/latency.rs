@@ -174,34 +174,25 @@ impl Distribution {
         }
     }
 
+    /// The summary and the ranges, in one pass.
+    #[must_use]
+    pub fn describe(&self) -> (Latency, Vec<LatencyBucket>) {
+        let mut percentiles = Percentiles::of(self);
+        let mut ranges = Vec::new();
+        self.for_each(|value, n| {
+            percentiles.see(value, n);
+            add_to_ranges(&mut ranges, value, n);
+        });
+        (percentiles.summary(self), ranges)
+    }
+
     /// Percentiles by the nearest-rank rule, each the upper end of its bucket but within the
     /// exact minimum and maximum.
     #[must_use]
     pub fn summary(&self) -> Latency {
-        if self.count == 0 {
-            return Latency::default();
-        }
-        let mut ranks = [500_u64, 900, 990, 999].map(|permille| self.rank(permille));
-        let mut values = [None; 4];
-        let mut seen = 0_u64;
-        self.for_each(|value, n| {
-            seen += n;
-            for (rank, found) in ranks.iter_mut().zip(&mut values) {
-                if found.is_none() && seen >= *rank {
-                    *found = Some(value.clamp(self.min_ns, self.max_ns));
-                }
-            }
-        });
-        let mean = self.sum_ns / u128::from(self.count);
-        Latency {
-            min: Some(self.min_ns),
-            p50: values[0],
-            p90: values[1],
-            p99: values[2],
-            p999: values[3],
-            max: Some(self.max_ns),
-            mean: u64::try_from(mean).ok(),
-        }
+        let mut percentiles = Percentiles::of(self);
+        self.for_each(|value, n| percentiles.see(value, n));
+        percentiles.summary(self)
     }
 
     /// Number of times that are at least `ns` long, to the precision of the buckets.
@@ -210,24 +201,6 @@ impl Distribution {
         let mut n_from = 0;
         self.for_each(|value, n| n_from += if value >= ns { n } else { 0 });
         n_from
-    }
-
-    /// Ranges of powers of two, the empty ones left out. The first is 0 to 16 ns.
-    #[must_use]
-    pub fn ranges(&self) -> Vec<LatencyBucket> {
-        let mut ranges: Vec<LatencyBucket> = Vec::new();
-        self.for_each(|value, count| {
-            let (from_ns, to_ns) = range_of(value);
-            match ranges.last_mut() {
-                Some(last) if last.from_ns == from_ns => last.count += count,
-                _ => ranges.push(LatencyBucket {
-                    from_ns,
-                    to_ns,
-                    count,
-                }),
-            }
-        });
-        ranges
     }
 
     /// 1-based position of a percentile in the sorted times.
@@ -240,6 +213,63 @@ impl Distribution {
         if let Some(counts) = &self.counts {
             counts.for_each(visit);
         }
+    }
+}
+
+/// Looks for the percentiles while the buckets pass in order.
+struct Percentiles {
+    ranks: [u64; 4],
+    values: [Option<u64>; 4],
+    seen: u64,
+}
+
+impl Percentiles {
+    fn of(distribution: &Distribution) -> Self {
+        Self {
+            ranks: [500, 900, 990, 999].map(|permille| distribution.rank(permille)),
+            values: [None; 4],
+            seen: 0,
+        }
+    }
+
+    fn see(&mut self, value: u64, n: u64) {
+        self.seen += n;
+        for (rank, found) in self.ranks.iter().zip(&mut self.values) {
+            if found.is_none() && self.seen >= *rank {
+                *found = Some(value);
+            }
+        }
+    }
+
+    fn summary(&self, of: &Distribution) -> Latency {
+        if of.count == 0 {
+            return Latency::default();
+        }
+        let [p50, p90, p99, p999] = self
+            .values
+            .map(|value| value.map(|value| value.clamp(of.min_ns, of.max_ns)));
+        Latency {
+            min: Some(of.min_ns),
+            p50,
+            p90,
+            p99,
+            p999,
+            max: Some(of.max_ns),
+            mean: u64::try_from(of.sum_ns / u128::from(of.count)).ok(),
+        }
+    }
+}
+
+/// Counts a time in its power-of-two range; times come in order. The first is 0 to 16 ns.
+fn add_to_ranges(ranges: &mut Vec<LatencyBucket>, value: u64, count: u64) {
+    let (from_ns, to_ns) = range_of(value);
+    match ranges.last_mut() {
+        Some(last) if last.from_ns == from_ns => last.count += count,
+        _ => ranges.push(LatencyBucket {
+            from_ns,
+            to_ns,
+            count,
+        }),
     }
 }
 
@@ -296,11 +326,11 @@ mod tests {
         fn ranges_count_every_time_once_in_its_power_of_two(
             times in prop::collection::vec(0..1_u64 << 40, 0..300)
         ) {
-            for range in of(&times).ranges() {
+            for range in of(&times).describe().1 {
                 let inside = times.iter().filter(|t| (range.from_ns..range.to_ns).contains(t)).count();
                 prop_assert_eq!(range.count, inside as u64);
             }
-            let all: u64 = of(&times).ranges().iter().map(|r| r.count).sum();
+            let all: u64 = of(&times).describe().1.iter().map(|r| r.count).sum();
             prop_assert_eq!(all, times.len() as u64);
         }
 
@@ -313,7 +343,7 @@ mod tests {
             merged.merge(&of(&b));
             let both = of(&[a, b].concat());
             prop_assert_eq!(merged.summary(), both.summary());
-            prop_assert_eq!(merged.ranges(), both.ranges());
+            prop_assert_eq!(merged.describe(), both.describe());
         }
     }
 
@@ -333,17 +363,20 @@ mod tests {
         for _ in 0..70_000 {
             distribution.record(1_000);
         }
-        let ranges = distribution.ranges();
+        let ranges = distribution.describe().1;
         assert_eq!(ranges.len(), 1);
         assert_eq!(ranges[0].count, 70_000);
         distribution.bucket(1_000, u64::from(u32::MAX));
-        assert_eq!(distribution.ranges()[0].count, 70_000 + u64::from(u32::MAX));
+        assert_eq!(
+            distribution.describe().1[0].count,
+            70_000 + u64::from(u32::MAX)
+        );
         assert_eq!(distribution.count_from(1_000), 70_000 + u64::from(u32::MAX));
     }
 
     #[test]
     fn without_times_everything_is_null() {
         assert_eq!(Distribution::new(2).summary(), Latency::default());
-        assert!(Distribution::new(2).ranges().is_empty());
+        assert!(Distribution::new(2).describe().1.is_empty());
     }
 }

@@ -12,6 +12,7 @@ mod collector;
 mod concurrency;
 mod device;
 mod dirty;
+mod first_touch;
 mod groups;
 mod indirect;
 mod insight;

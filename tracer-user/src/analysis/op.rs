@@ -80,16 +80,17 @@ impl OpEvents {
     /// The report's form, with count and bytes as the caller knows them.
     pub(super) fn stats(&self, count: u64, bytes: u64, phases: Phases) -> OpStats {
         let split = phases == Phases::QueueAndService;
+        let (latency_ns, latency_histogram) = self.latency.describe();
         OpStats {
             count,
             bytes,
             errors: self.errors,
             sizes: self.sizes.most_frequent_first(),
             sizes_rest: self.sizes.rest(),
-            latency_ns: self.latency.summary(),
+            latency_ns,
             queue_ns: split.then(|| self.queue.summary()),
             service_ns: split.then(|| self.service.summary()),
-            latency_histogram: self.latency.ranges(),
+            latency_histogram,
         }
     }
 }
