@@ -11,8 +11,8 @@ use crate::report::model::{Latency, LatencyBucket};
 /// the significant digits hold. A clock reading in the hook costs several steps.
 const STEP_NS: u64 = 16;
 
-/// Highest value a fresh histogram covers; it grows by doubling when a longer time arrives.
-const FIRST_HIGH_NS: u64 = 1 << 20;
+/// Longest time a fresh histogram covers.
+const FIRST_HIGH_NS: u64 = (1 << 15) - 1;
 
 /// Times above this share one bucket (the maximum stays exact); 36 years, so only damaged
 /// recordings reach it.
@@ -32,7 +32,8 @@ enum Counts {
 /// Memory: `(k + 1) * 2^(d - 1) * w` bytes, where `d` is the number of bits that the
 /// significant digits need (8 for two digits), `k = max(1, bits(longest) - 4 - d + 1)`, and `w`
 /// is 2, 4 or 8 for up to 65,535, up to 2^32 - 1 and more values. Two digits and a longest time
-/// of 10 ms (24 bits) make 3.5 KiB at first and 7 KiB from 65,536 values on.
+/// of 10 ms (24 bits) make 3.5 KiB at first and 7 KiB from 65,536 values on. It is rebuilt when
+/// a longer time arrives, since a vector that grows by itself would take up to twice as much.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     digits: u8,
@@ -43,19 +44,32 @@ pub struct Distribution {
     max_ns: u64,
 }
 
-fn empty<C: Counter>(digits: u8) -> Option<Histogram<C>> {
-    let mut histogram = Histogram::new_with_bounds(STEP_NS, FIRST_HIGH_NS, digits.min(5)).ok()?;
-    histogram.auto(true);
-    Some(histogram)
+/// An empty histogram of times up to `high_ns`.
+fn empty<C: Counter>(digits: u8, high_ns: u64) -> Option<Histogram<C>> {
+    Histogram::new_with_bounds(STEP_NS, high_ns, digits.min(5)).ok()
+}
+
+/// The same times in a histogram that reaches further or counts wider; `None` only when the
+/// address space is exhausted.
+fn rebuilt<From: Counter, To: Counter>(
+    from: &Histogram<From>,
+    high_ns: u64,
+) -> Option<Histogram<To>> {
+    let mut to = empty(from.sigfig(), high_ns)?;
+    let mut fits = true;
+    visit_recorded(from, |value, n| {
+        fits &= To::from_u64(n).is_some_and(|n| to.record_n(value, n).is_ok());
+    });
+    fits.then_some(to)
 }
 
 impl Counts {
     fn record(&mut self, value_ns: u64, n: u64) {
-        self.widen_for(n);
-        // An auto-resizing histogram refuses only what exceeds the address space.
+        self.make_room(value_ns, n);
+        // Refused only when the address space is exhausted and there was no room to make.
         #[allow(
             clippy::cast_possible_truncation,
-            reason = "`widen_for` made room for n"
+            reason = "`make_room` made room for n"
         )]
         let _ = match self {
             Self::U16(histogram) => histogram.record_n(value_ns, n as u16),
@@ -64,24 +78,39 @@ impl Counts {
         };
     }
 
-    fn widen_for(&mut self, n: u64) {
-        let (len, room) = match self {
-            Self::U16(histogram) => (histogram.len(), u64::from(u16::MAX)),
-            Self::U32(histogram) => (histogram.len(), u64::from(u32::MAX)),
-            Self::U64(_) => return,
+    fn make_room(&mut self, value_ns: u64, n: u64) {
+        let (count, high_ns) = match self {
+            Self::U16(histogram) => (histogram.len(), histogram.high()),
+            Self::U32(histogram) => (histogram.len(), histogram.high()),
+            Self::U64(histogram) => (histogram.len(), histogram.high()),
         };
-        let needed = len.saturating_add(n);
-        if needed <= room {
+        let needed = count.saturating_add(n);
+        let is_wide_enough = match self {
+            Self::U16(_) => u16::try_from(needed).is_ok(),
+            Self::U32(_) => u32::try_from(needed).is_ok(),
+            Self::U64(_) => true,
+        };
+        if is_wide_enough && value_ns <= high_ns {
             return;
         }
-        let wider = match self {
-            Self::U16(from) if u32::try_from(needed).is_ok() => widen(from).map(Self::U32),
-            Self::U16(from) => widen(from).map(Self::U64),
-            Self::U32(from) => widen(from).map(Self::U64),
-            Self::U64(_) => None,
+        // All times of the same number of bits: whole buckets, whatever the digits.
+        let reach_ns = high_ns.max(u64::MAX >> value_ns.leading_zeros().min(63));
+        let roomier = match self {
+            Self::U16(from) if u16::try_from(needed).is_ok() => {
+                rebuilt(from, reach_ns).map(Self::U16)
+            }
+            Self::U16(from) if u32::try_from(needed).is_ok() => {
+                rebuilt(from, reach_ns).map(Self::U32)
+            }
+            Self::U16(from) => rebuilt(from, reach_ns).map(Self::U64),
+            Self::U32(from) if u32::try_from(needed).is_ok() => {
+                rebuilt(from, reach_ns).map(Self::U32)
+            }
+            Self::U32(from) => rebuilt(from, reach_ns).map(Self::U64),
+            Self::U64(from) => rebuilt(from, reach_ns).map(Self::U64),
         };
-        if let Some(wider) = wider {
-            *self = wider;
+        if let Some(roomier) = roomier {
+            *self = roomier;
         }
     }
 
@@ -92,17 +121,6 @@ impl Counts {
             Self::U64(histogram) => visit_recorded(histogram, visit),
         }
     }
-}
-
-/// The same counts in a wider counter; `None` only when the address space is exhausted.
-fn widen<From: Counter, To: Counter>(from: &Histogram<From>) -> Option<Histogram<To>> {
-    let mut to = Histogram::new_from(from);
-    to.auto(true);
-    let mut fits = true;
-    visit_recorded(from, |value, n| {
-        fits &= To::from_u64(n).is_some_and(|n| to.record_n(value, n).is_ok());
-    });
-    fits.then_some(to)
 }
 
 fn visit_recorded<C: Counter>(histogram: &Histogram<C>, mut visit: impl FnMut(u64, u64)) {
@@ -149,7 +167,8 @@ impl Distribution {
 
     fn bucket(&mut self, ns: u64, n: u64) {
         if self.counts.is_none() {
-            self.counts = empty(self.digits).map(|histogram| Box::new(Counts::U16(histogram)));
+            let empty = empty(self.digits, FIRST_HIGH_NS);
+            self.counts = empty.map(|histogram| Box::new(Counts::U16(histogram)));
         }
         if let Some(counts) = &mut self.counts {
             counts.record(ns.min(LONGEST_NS), n);
