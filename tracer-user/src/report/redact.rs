@@ -179,6 +179,10 @@ impl Redactor {
     }
 
     fn token(&self, kind: &str, name: &str) -> String {
+        // What is not known has nothing to hide, and is to be seen as not known.
+        if name.is_empty() {
+            return String::new();
+        }
         // 40 bits: among 30,000 names two share a token with a chance of 1 in 2,400.
         format!("{kind}-{:010x}", self.hash(kind, name) >> 24)
     }
@@ -327,6 +331,13 @@ mod tests {
         );
         assert!(Redactor::with_machine_id("uninitialized").is_none());
         assert!(Redactor::with_machine_id(&"0".repeat(32)).is_none());
+    }
+
+    #[test]
+    fn a_host_that_is_not_known_stays_so() {
+        let mut report = samples::busy();
+        report.host.hostname.clear();
+        assert_eq!(redactor().redact(&report).host.hostname, "");
     }
 
     #[test]
