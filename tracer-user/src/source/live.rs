@@ -130,6 +130,7 @@ impl Live {
         for disk in &disks {
             live.arrive(disk, None)?;
         }
+        live.tracer.settle();
         live.set_datasets();
         let now = Instant::now();
         live.started_ns = now_ns();
@@ -180,7 +181,10 @@ impl Live {
         for change in changes {
             let now_ns = now_ns();
             match change {
-                Change::Arrived(disk) => self.arrive(&disk, Some(now_ns))?,
+                Change::Arrived(disk) => {
+                    self.arrive(&disk, Some(now_ns))?;
+                    self.tracer.settle();
+                }
                 Change::Changed(disk) => {
                     if let Some(known) = self.devices.get_mut(&disk.name) {
                         let device =

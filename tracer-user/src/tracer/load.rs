@@ -1,7 +1,7 @@
 //! Makes the maps and picks the programs that this kernel takes.
 
 use aya::{
-    Btf, Ebpf, EbpfLoader,
+    Ebpf, EbpfLoader,
     maps::{HashMap as BpfHashMap, Map, MapData, RingBuf},
 };
 use tracer_common::{
@@ -12,7 +12,7 @@ use super::{
     Config, InflightTable, TracerError,
     log::{self, KernelLog},
     mapped::{MapValue, MappedArray},
-    programs::{Programs, chain},
+    programs::{Programs, chain, parse_btf},
 };
 use crate::btf::{self, Layout};
 
@@ -59,12 +59,7 @@ pub(super) fn load(config: &Config) -> Result<Loaded, TracerError> {
 
 fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, TracerError> {
     let path = config.sys.join(btf::VMLINUX);
-    let kernel_btf = Btf::parse_file(&path, aya::Endianness::default()).map_err(|error| {
-        TracerError::Kernel {
-            what: format!("read {}", path.display()),
-            cause: chain(&error),
-        }
-    })?;
+    let kernel_btf = parse_btf(&path)?;
     let disks = config.disks.get();
     let counters_len = disks.saturating_mul(cpus(config));
     let log_level = if config.kernel_log {
@@ -107,7 +102,7 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
         ),
     };
     let log = config.kernel_log.then(|| log::open(&mut ebpf)).flatten();
-    let mut programs = Programs::new(ebpf, kernel_btf, table);
+    let mut programs = Programs::new(ebpf, path, kernel_btf, table);
     programs.try_load()?;
     Ok(Loaded {
         programs,

@@ -114,6 +114,12 @@ impl Tracer {
         Ok(())
     }
 
+    /// Frees what only attaching needs. Call it when the disks of the moment are added; a disk
+    /// of another mode can still be added later.
+    pub fn settle(&mut self) {
+        self.programs.settle();
+    }
+
     /// Traces a disk no longer. What is in flight may still complete and is delivered.
     pub fn remove(&mut self, device: &Device) {
         if let Some(disk) = self.slots.release(device.id) {

@@ -1,6 +1,9 @@
 //! The programs of one object: loaded when first needed, detached together.
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::{
+    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
+    path::{Path, PathBuf},
+};
 
 use aya::{
     Btf, Ebpf,
@@ -38,7 +41,9 @@ const LOG_LINES: usize = 12;
 
 pub(super) struct Programs {
     ebpf: Ebpf,
-    kernel_btf: Btf,
+    btf_path: PathBuf,
+    /// Parsed when a program is loaded; some 30 MiB, so it is not kept for long.
+    kernel_btf: Option<Btf>,
     table: Table,
     attached: Vec<Attached>,
 }
@@ -51,10 +56,11 @@ struct Attached {
 }
 
 impl Programs {
-    pub(super) fn new(ebpf: Ebpf, kernel_btf: Btf, table: Table) -> Self {
+    pub(super) fn new(ebpf: Ebpf, btf_path: PathBuf, kernel_btf: Btf, table: Table) -> Self {
         Self {
             ebpf,
-            kernel_btf,
+            btf_path,
+            kernel_btf: Some(kernel_btf),
             table,
             attached: Vec::new(),
         }
@@ -95,6 +101,11 @@ impl Programs {
         Ok(())
     }
 
+    /// Frees what only loading needs; it is read again when another program is loaded.
+    pub(super) fn settle(&mut self) {
+        self.kernel_btf = None;
+    }
+
     /// Detaches and unloads all of them.
     pub(super) fn detach(&mut self) {
         for n in 0..self.attached.len() {
@@ -120,12 +131,13 @@ impl Programs {
     }
 
     fn load(&mut self, tracepoint: &str, name: &'static str) -> Result<(), TracerError> {
-        let missing = || TracerError::Object {
-            what: format!("program {name}"),
+        let kernel_btf = match self.kernel_btf.take() {
+            Some(btf) => btf,
+            None => parse_btf(&self.btf_path)?,
         };
-        let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
-        let program: &mut BtfTracePoint = program.try_into().map_err(|_| missing())?;
-        match program.load(tracepoint, &self.kernel_btf) {
+        let loaded = self.program(name)?.load(tracepoint, &kernel_btf);
+        self.kernel_btf = Some(kernel_btf);
+        match loaded {
             Ok(()) | Err(ProgramError::AlreadyLoaded) => Ok(()),
             Err(error) => Err(refusal(name, "load", &error)),
         }
@@ -138,6 +150,14 @@ impl Programs {
         let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
         program.try_into().map_err(|_| missing())
     }
+}
+
+/// Parses the kernel's BTF for aya.
+pub(super) fn parse_btf(path: &Path) -> Result<Btf, TracerError> {
+    Btf::parse_file(path, aya::Endianness::default()).map_err(|error| TracerError::Kernel {
+        what: format!("read {}", path.display()),
+        cause: chain(&error),
+    })
 }
 
 impl Attached {
