@@ -3,7 +3,9 @@
 mod damage;
 mod given;
 mod parts;
+mod readers;
 mod recorder;
+mod replay;
 mod round_trip;
 
 use std::{
