@@ -7,6 +7,7 @@ mod readers;
 mod recorder;
 mod replay;
 mod round_trip;
+mod seeds;
 
 use std::{
     io::{self, Cursor},
