@@ -8,6 +8,7 @@
 //! [`crate::source::recording`] is the way back.
 
 mod batch;
+pub(crate) mod columns;
 mod file;
 mod message;
 mod payload;

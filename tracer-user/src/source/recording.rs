@@ -8,9 +8,7 @@ use std::{collections::VecDeque, io::Read};
 use crate::{
     input::{Device, End, Input, Sample, Start},
     recording::{
-        Control, Problem, ReadError, Vanished,
-        position::since,
-        reader::{Reader, Row},
+        Control, Problem, ReadError, Vanished, columns::Row, position::since, reader::Reader,
     },
     report::model::SourceKind,
     source::{Source, open::Opened},
