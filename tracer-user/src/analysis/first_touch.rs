@@ -10,7 +10,7 @@ use super::dirty::Room;
 /// Touches before the first compaction.
 const FIRST_COMPACTION: usize = 1024;
 /// Whole blocks inside one write that are kept; a longer write exists in damaged input only.
-const LONGEST_INSIDE: u64 = 1 << 15;
+const LONGEST_INSIDE: usize = 1 << 15;
 
 /// Touched blocks of one group. Memory: 8 B a block, and half as much while it is sorted.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl FirstTouches {
             self.touch(first, starts_inside || ends_inside);
         } else {
             self.touch(first, starts_inside);
-            for block in (first + 1..last).take(usize::try_from(LONGEST_INSIDE).unwrap_or(0)) {
+            for block in (first + 1..last).take(LONGEST_INSIDE) {
                 self.touch(block, false);
             }
             self.touch(last, ends_inside);
