@@ -6,6 +6,8 @@
 //! (a null or stale pointer reads as 0).
 
 use aya_ebpf::programs::BtfTracePointContext;
+use core::arch::asm;
+
 use aya_ebpf::{EbpfContext as _, Global, helpers::bpf_probe_read_kernel};
 use tracer_common::{flag, op};
 
@@ -59,6 +61,32 @@ fn address(ctx: &BtfTracePointContext, n: usize) -> Option<u64> {
     unsafe { bpf_probe_read_kernel(arguments.wrapping_add(n)) }.ok()
 }
 
+/// Typed pointer in the first (0) or second (1) argument.
+///
+/// Each load is an instruction of its own in assembly. Written in Rust, LLVM folds the loads of
+/// two branches into one at a variable offset, and the verifier takes the context at constant
+/// offsets only ("dereference of modified ctx ptr", 5.10).
+#[inline(always)]
+fn pointer(ctx: &BtfTracePointContext, n: usize) -> Pointer {
+    let value: u64;
+    let context = ctx.as_ptr();
+    if n == 0 {
+        // SAFETY: reads the first argument of the context.
+        unsafe {
+            asm!("{value} = *(u64 *)({context} + 0)", value = out(reg) value,
+                 context = in(reg) context, options(nostack));
+        }
+    } else {
+        // SAFETY: reads the second argument; the verifier checks that there is one wherever
+        // this branch is taken.
+        unsafe {
+            asm!("{value} = *(u64 *)({context} + 8)", value = out(reg) value,
+                 context = in(reg) context, options(nostack));
+        }
+    }
+    Pointer(value)
+}
+
 /// A bio and its place among the tracepoint's arguments.
 pub struct Bio<'a> {
     ctx: &'a BtfTracePointContext,
@@ -85,7 +113,7 @@ impl<'a> Bio<'a> {
 
     #[inline(always)]
     fn at(ctx: &'a BtfTracePointContext, argument: usize) -> Self {
-        let pointer = Pointer(ctx.arg(argument));
+        let pointer = pointer(ctx, argument);
         Self {
             ctx,
             argument,
@@ -157,7 +185,7 @@ impl<'a> Request<'a> {
 
     #[inline(always)]
     fn at(ctx: &'a BtfTracePointContext, argument: usize) -> Self {
-        let pointer = Pointer(ctx.arg(argument));
+        let pointer = pointer(ctx, argument);
         Self {
             ctx,
             argument,

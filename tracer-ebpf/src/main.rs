@@ -8,7 +8,7 @@
 //! loads one of the two.
 #![no_std]
 #![no_main]
-#![feature(core_intrinsics)]
+#![feature(asm_experimental_arch, core_intrinsics)]
 #![allow(
     internal_features,
     reason = "stable atomics offer no compare-and-exchange for the BPF targets"

@@ -49,10 +49,9 @@ pub(super) fn load(config: &Config) -> Result<Loaded, TracerError> {
     let layout = btf::layout(&btf::open(&path)?)?;
     raise_memlock_limit();
     match load_with(config, &layout, Table::Slots) {
-        Err(quick @ TracerError::Refused { .. }) => {
-            // When neither is taken, the reason of the quick one says more.
-            load_with(config, &layout, Table::Hash).map_err(|_| quick)
-        }
+        // What refuses the hash map as well is what stands in the way: a kernel before 5.12
+        // always refuses the quick table, and its reason would hide the one that matters.
+        Err(TracerError::Refused { .. }) => load_with(config, &layout, Table::Hash),
         other => other,
     }
 }
