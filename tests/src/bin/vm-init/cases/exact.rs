@@ -166,7 +166,9 @@ fn references(
     let queue = Queue::read(&zvol.disk)?;
     differences.equal("blk-mq by sysfs", queue.blk_mq, mode == Mode::BlkMq);
     let expected = plan.expected(&queue);
-    let bios = plan.expected(&Queue {
+    let visible = blktrace::visible(plan, records);
+    let requests = visible.expected(&queue);
+    let bios = visible.expected(&Queue {
         blk_mq: false,
         ..queue
     });
@@ -179,7 +181,7 @@ fn references(
     differences.equal(
         &format!("{name}: blktrace C of writes"),
         blktrace::sum(records, "C", Record::is_write),
-        (expected.write.count, expected.write.bytes),
+        (requests.write.count, requests.write.bytes),
     );
     differences.equal(
         &format!("{name}: objset kstat writes"),
