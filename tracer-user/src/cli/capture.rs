@@ -25,7 +25,7 @@ pub(super) fn run(plan: &CapturePlan, roots: &Roots) -> anyhow::Result<ExitStatu
         analysis: plan.analysis.clone(),
     };
     let live = live_plan(&plan.trace, Some(Duration::from_nanos(plan.duration_ns)));
-    let outcome = capture::run(&live, setup).map_err(refuse)?;
+    let outcome = capture::run(&live, setup).map_err(|error| refuse(error, &live, roots))?;
     let presented = present::present(&outcome.report, &outcome.why, &plan.presentation);
     if let Some(error) = outcome.recording.and_then(|recording| recording.error) {
         let status = presented?;

@@ -44,14 +44,15 @@ pub(super) fn run(plan: &EventsPlan, roots: &Roots) -> anyhow::Result<ExitStatus
         } => {
             let selector = select(trace, *wait, roots)?;
             let plan = plan.clone();
+            let live_plan = live_plan(trace, *duration);
             session::run(
-                &live_plan(trace, *duration),
+                &live_plan,
                 roots,
                 selector,
                 move |live| print_live(live, plan),
                 || {},
             )
-            .map_err(refuse)?
+            .map_err(|error| refuse(error, &live_plan, roots))?
         }
     };
     if !plan.quiet {

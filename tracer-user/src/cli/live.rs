@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     device::{Roots, Selector, scan},
+    preflight,
     source::live::Plan,
     tracer::TracerError,
 };
@@ -42,11 +43,14 @@ fn require_a_disk(selector: &Selector, roots: &Roots) -> Result<(), Refusal> {
     }
 }
 
-/// Gives a tracer's error the exit status it leads to.
-pub(super) fn refuse(error: anyhow::Error) -> anyhow::Error {
+/// Gives a tracer's error the exit status it leads to. Where a prerequisite is missing, it is
+/// named instead of what the kernel said: under lockdown that is only a verifier's log.
+pub(super) fn refuse(error: anyhow::Error, plan: &Plan, roots: &Roots) -> anyhow::Error {
     match error.downcast_ref::<TracerError>() {
         Some(tracer) if tracer.is_missing_prerequisite() => {
-            Refusal::Prerequisite(tracer.to_string()).into()
+            let checks = preflight::run(roots, u64::from(plan.ring_bytes));
+            let missing = preflight::refusal(&checks);
+            Refusal::Prerequisite(missing.unwrap_or_else(|| tracer.to_string())).into()
         }
         _ => error,
     }

@@ -181,10 +181,7 @@ impl Live {
         for change in changes {
             let now_ns = now_ns();
             match change {
-                Change::Arrived(disk) => {
-                    self.arrive(&disk, Some(now_ns))?;
-                    self.tracer.settle();
-                }
+                Change::Arrived(disk) => self.arrive(&disk, Some(now_ns))?,
                 Change::Changed(disk) => {
                     if let Some(known) = self.devices.get_mut(&disk.name) {
                         let device =

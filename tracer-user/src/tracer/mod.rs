@@ -114,8 +114,8 @@ impl Tracer {
         Ok(())
     }
 
-    /// Frees what only attaching needs. Call it when the disks of the moment are added; a disk
-    /// of another mode can still be added later.
+    /// Makes ready for disks that come later, of either mode, and frees what only loading
+    /// needs. Call it once, when the disks of the moment are added.
     pub fn settle(&mut self) {
         self.programs.settle();
     }

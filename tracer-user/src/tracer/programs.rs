@@ -83,7 +83,9 @@ impl Programs {
             if self.attached.iter().any(|a| a.name == name) {
                 continue;
             }
-            self.load(tracepoint, name)?;
+            if !self.is_loaded(name) {
+                self.load(tracepoint, name)?;
+            }
             let program = self.program(name)?;
             program
                 .attach()
@@ -101,8 +103,16 @@ impl Programs {
         Ok(())
     }
 
-    /// Frees what only loading needs; it is read again when another program is loaded.
+    /// Loads, without attaching, what a disk of either mode may still need, and frees the BTF:
+    /// a disk that comes later is then attached at once. A program that this kernel refuses is
+    /// no loss yet; attaching it says why.
     pub(super) fn settle(&mut self) {
+        for (tracepoint, names) in BIO_HOOKS.iter().chain(&REQUEST_HOOKS) {
+            let name = names[self.table as usize];
+            if !self.is_loaded(name) {
+                let _ = self.load(tracepoint, name);
+            }
+        }
         self.kernel_btf = None;
     }
 
@@ -131,16 +141,24 @@ impl Programs {
     }
 
     fn load(&mut self, tracepoint: &str, name: &'static str) -> Result<(), TracerError> {
+        // Kept while several programs are loaded in a row, else parsed for this one alone.
+        let keep = self.kernel_btf.is_some();
         let kernel_btf = match self.kernel_btf.take() {
             Some(btf) => btf,
             None => parse_btf(&self.btf_path)?,
         };
         let loaded = self.program(name)?.load(tracepoint, &kernel_btf);
-        self.kernel_btf = Some(kernel_btf);
+        if keep {
+            self.kernel_btf = Some(kernel_btf);
+        }
         match loaded {
             Ok(()) | Err(ProgramError::AlreadyLoaded) => Ok(()),
             Err(error) => Err(refusal(name, "load", &error)),
         }
+    }
+
+    fn is_loaded(&mut self, name: &'static str) -> bool {
+        self.program(name).is_ok_and(|program| program.fd().is_ok())
     }
 
     fn program(&mut self, name: &'static str) -> Result<&mut BtfTracePoint, TracerError> {

@@ -143,12 +143,10 @@ fn snapshots() -> Result<Outcome> {
     let before = disks();
     program::run("zfs", &["set", "snapdev=visible", &zvol.dataset])?;
     let capture = every_zvol();
-    let names: Vec<_> = (0..COUNT)
-        .map(|number| format!("{POOL}/many@s{number}"))
-        .collect();
-    let mut arguments = vec!["snapshot"];
-    arguments.extend(names.iter().map(String::as_str));
-    program::run("zfs", &arguments)?;
+    // One command may not take two snapshots of one dataset.
+    for number in 0..COUNT {
+        program::run("zfs", &["snapshot", &format!("{POOL}/many@s{number}")])?;
+    }
     let patience = Duration::from_mins(2);
     wait_until("the snapshots' disks", patience, || {
         disks() >= before + COUNT
