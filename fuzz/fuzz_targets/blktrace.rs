@@ -4,30 +4,19 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use tracer_user::{
-    blktrace::Records,
-    input::Input,
-    source::{
-        Source,
-        blktrace::{BlktraceSource, Options},
-    },
-};
+use tracer_user::blktrace::{Pairing, Records};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(records) = Records::from_reader(Cursor::new(bytes.to_vec()), "fuzz") else {
+    let Ok(mut records) = Records::from_reader(Cursor::new(bytes.to_vec()), "fuzz") else {
         return;
     };
-    let mut source = BlktraceSource::new(records, Options::default());
-    let (mut events, mut counted) = (0, 0);
-    while let Ok(Some(input)) = source.next() {
-        match input {
-            Input::Events(some) => events += some.len() as u64,
-            Input::Sample(sample) => {
-                let counts = sample.devices.iter().flat_map(|device| device.counters.count);
-                counted = counts.sum();
-            }
-            _ => {}
-        }
+    let mut pairing = Pairing::new();
+    for record in records.by_ref() {
+        pairing.feed(&record);
     }
-    assert_eq!(events, counted);
+    pairing.finish();
+    let (_, events) = pairing.drain();
+    let counts = pairing.counts();
+    let counted: u64 = counts.devices.iter().flat_map(|device| device.counters.count).sum();
+    assert_eq!(events.len() as u64, counted);
 });

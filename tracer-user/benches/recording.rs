@@ -1,8 +1,9 @@
 //! What a recording costs: to write, to read, and to read and analyse whole, on one core, with
 //! the bytes an event takes in the file.
 //!
-//! The I/O is that of four guests of unequal load in bursts: 8K, 4K and larger, a third of it
-//! sequential, a third of it reads, over 32 GiB each.
+//! The I/O is that of four guests of unequal load in bursts: 4K, 8K and larger, a third of it
+//! sequential, a third of it reads, the rest uniformly random over 32 GiB each, completed on any
+//! of 16 CPUs. The size is stated for one such guest too.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -22,7 +23,7 @@ use tracer_user::{
 };
 
 const EVENTS: u64 = 1_000_000;
-const GUESTS: u64 = 4;
+const GUESTS: u32 = 4;
 /// Events handed over at once.
 const LIST: usize = 512;
 
@@ -56,7 +57,7 @@ impl Random {
     }
 }
 
-fn events() -> Vec<Event> {
+fn events(guests: u32) -> Vec<Event> {
     let mut random = Random(1);
     let mut now_ns = 5_000_000_000_000;
     let mut next_bytes = [0_u64; GUESTS as usize];
@@ -69,7 +70,7 @@ fn events() -> Vec<Event> {
         };
         if random.below(10) >= 6 {
             // Guest n + 1 has half the load of guest n.
-            guest = (random.next().trailing_ones() % 4) as usize;
+            guest = (random.next().trailing_ones() % guests) as usize;
             is_read = random.below(3) == 0;
             sequential = random.below(3) == 0;
         }
@@ -104,8 +105,8 @@ fn events() -> Vec<Event> {
     events
 }
 
-fn inputs() -> Vec<Input> {
-    let events = events();
+fn inputs(guests: u32) -> Vec<Input> {
+    let events = events(guests);
     let mut inputs = vec![Input::Start(Start {
         host: Host::default(),
         args: Vec::new(),
@@ -115,7 +116,7 @@ fn inputs() -> Vec<Input> {
         clock: "CLOCK_MONOTONIC".to_owned(),
         block_size_bytes: None,
     })];
-    inputs.extend((0..GUESTS as u32).map(|id| {
+    inputs.extend((0..guests).map(|id| {
         Input::Appeared(Device {
             id: DeviceId(id),
             name: format!("zd{}", id * 16),
@@ -164,14 +165,17 @@ fn replay(path: &Path, mut each: impl FnMut(&Input)) {
 fn recording(c: &mut Criterion) {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("rec.arrow");
-    let inputs = inputs();
-    record(&path, &inputs);
-    let bytes = fs::metadata(&path).expect("a file").len();
-    println!(
-        "recording: {}.{:02} bytes an event",
-        bytes / EVENTS,
-        bytes % EVENTS * 100 / EVENTS
-    );
+    for guests in [1, GUESTS] {
+        record(&path, &inputs(guests));
+        let bytes = fs::metadata(&path).expect("a file").len();
+        let hundredths = bytes * 100 / EVENTS;
+        println!(
+            "recording, {guests} guests: {}.{:02} bytes an event",
+            hundredths / 100,
+            hundredths % 100
+        );
+    }
+    let inputs = inputs(GUESTS);
 
     let mut group = c.benchmark_group("recording");
     group

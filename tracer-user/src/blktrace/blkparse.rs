@@ -48,7 +48,7 @@ impl<R: BufRead> TextReader<R> {
 
     /// The next record, `None` at the end; after an error always `None`. Lines that were left
     /// out are reported at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Record>, Damage> {
+    pub(super) fn next(&mut self) -> Result<Option<Record>, Box<Damage>> {
         while !self.finished {
             match self.read_line() {
                 Ok(true) => {}
@@ -58,7 +58,7 @@ impl<R: BufRead> TextReader<R> {
                 }
                 Err(error) => {
                     self.finished = true;
-                    return Err(self.damage(Fault::Read(error.to_string())));
+                    return Err(Box::new(self.damage(Fault::Read(error.to_string()))));
                 }
             }
             match Line::parse(&self.line) {
@@ -100,17 +100,17 @@ impl<R: BufRead> TextReader<R> {
         }
     }
 
-    fn refuse(&mut self) -> Result<Option<Record>, Damage> {
+    fn refuse(&mut self) -> Result<Option<Record>, Box<Damage>> {
         self.finished = true;
         if self.foreign.is_none() {
             self.foreign = Some((self.number, quote(&self.line)));
         }
         let (line, text) = self.foreign.clone().unwrap_or_default();
         let hint = line::hint(&text);
-        Err(self.damage(Fault::OtherText { line, text, hint }))
+        Err(Box::new(self.damage(Fault::OtherText { line, text, hint })))
     }
 
-    fn end(&mut self) -> Result<Option<Record>, Damage> {
+    fn end(&mut self) -> Result<Option<Record>, Box<Damage>> {
         match self.foreign.take() {
             None => Ok(None),
             Some(foreign) if self.records == 0 => {
@@ -119,7 +119,11 @@ impl<R: BufRead> TextReader<R> {
             }
             Some((first, text)) => {
                 let lines = self.foreign_lines;
-                Err(self.damage(Fault::LinesLeftOut { lines, first, text }))
+                Err(Box::new(self.damage(Fault::LinesLeftOut {
+                    lines,
+                    first,
+                    text,
+                })))
             }
         }
     }

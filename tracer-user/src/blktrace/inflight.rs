@@ -6,7 +6,10 @@
 //! share a key; the order of arrival tells them apart. A passthrough request has no place: all
 //! of a kind share the key 0.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, btree_map},
+    iter, mem, slice,
+};
 
 use crate::event::Comm;
 
@@ -110,15 +113,29 @@ impl Io {
             order,
         }
     }
+
+    #[inline]
+    fn key(&self) -> Key {
+        (self.kind, self.end_sector, self.order)
+    }
 }
 
 type Key = (Kind, u64, u64);
 
-/// A set of [`Io`]s. A search looks at a bounded number of neighbours.
-#[derive(Debug, Default)]
-pub(super) struct InFlight {
-    ios: BTreeMap<Key, Io>,
+/// A set of [`Io`]s in order of their keys. A search looks at a bounded number of neighbours.
+#[derive(Debug)]
+pub(super) struct InFlight(Set);
+
+/// Few are searched faster in a sorted list than in a tree, and a guest seldom has many.
+#[derive(Debug)]
+enum Set {
+    Few(Vec<Io>),
+    Many(BTreeMap<Key, Io>),
 }
+
+/// Where a list becomes a tree, and a tree a list again.
+const MANY: usize = 64;
+const FEW: usize = 16;
 
 /// Neighbours that a search by overlap looks at. I/Os in flight seldom overlap at all.
 const NEIGHBOURS: usize = 32;
@@ -128,33 +145,116 @@ const NEIGHBOURS: usize = 32;
 /// would give every later I/O at that place a false latency.
 const LOST_FACTOR: u64 = 4;
 
+impl Default for InFlight {
+    fn default() -> Self {
+        Self(Set::Few(Vec::new()))
+    }
+}
+
+/// I/Os of a set, in order of their keys.
+enum Ios<'a> {
+    Few(slice::Iter<'a, Io>),
+    Many(btree_map::Range<'a, Key, Io>),
+}
+
+impl<'a> Iterator for Ios<'a> {
+    type Item = &'a Io;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Io> {
+        match self {
+            Self::Few(ios) => ios.next(),
+            Self::Many(ios) => ios.next().map(|(_, io)| io),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Ios<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Few(ios) => ios.next_back(),
+            Self::Many(ios) => ios.next_back().map(|(_, io)| io),
+        }
+    }
+}
+
 impl InFlight {
     pub(super) fn len(&self) -> usize {
-        self.ios.len()
+        match &self.0 {
+            Set::Few(ios) => ios.len(),
+            Set::Many(ios) => ios.len(),
+        }
     }
 
     pub(super) fn insert(&mut self, io: Io) {
-        self.ios.insert((io.kind, io.end_sector, io.order), io);
+        match &mut self.0 {
+            Set::Few(ios) if ios.len() < MANY => {
+                let at = ios.partition_point(|other| other.key() < io.key());
+                ios.insert(at, io);
+            }
+            Set::Few(ios) => {
+                let mut many: BTreeMap<_, _> = ios.drain(..).map(|io| (io.key(), io)).collect();
+                many.insert(io.key(), io);
+                self.0 = Set::Many(many);
+            }
+            Set::Many(ios) => {
+                ios.insert(io.key(), io);
+            }
+        }
+    }
+
+    fn take(&mut self, key: Key) -> Option<Io> {
+        match &mut self.0 {
+            Set::Few(ios) => {
+                let at = ios.binary_search_by_key(&key, Io::key).ok()?;
+                Some(ios.remove(at))
+            }
+            Set::Many(ios) => {
+                let io = ios.remove(&key);
+                if ios.len() <= FEW {
+                    self.0 = Set::Few(mem::take(ios).into_values().collect());
+                }
+                io
+            }
+        }
+    }
+
+    /// The I/Os of a kind that end from `from` to `to`.
+    #[inline]
+    fn ending(&self, kind: Kind, from: u64, to: u64) -> Ios<'_> {
+        let (least, most) = ((kind, from, 0), (kind, to, u64::MAX));
+        match &self.0 {
+            Set::Few(ios) => {
+                let behind = &ios[ios.partition_point(|io| io.key() < least)..];
+                // The range is short: going through it beats another search.
+                let length = behind.iter().take_while(|io| io.key() <= most).count();
+                Ios::Few(behind[..length].iter())
+            }
+            Set::Many(ios) => Ios::Many(ios.range(least..=most)),
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Io> {
-        self.ios.values()
+        match &self.0 {
+            Set::Few(ios) => Ios::Few(ios.iter()),
+            Set::Many(ios) => Ios::Many(ios.range(..)),
+        }
     }
 
     /// Removes everything that arrived before `order` and returns how many that were.
     pub(super) fn forget_before(&mut self, order: u64) -> u64 {
-        let before = self.ios.len();
-        self.ios.retain(|_, io| io.order >= order);
-        (before - self.ios.len()) as u64
+        let before = self.len();
+        match &mut self.0 {
+            Set::Few(ios) => ios.retain(|io| io.order >= order),
+            Set::Many(ios) => ios.retain(|_, io| io.order >= order),
+        }
+        (before - self.len()) as u64
     }
 
     /// Removes the I/O of this order of arrival.
     pub(super) fn remove(&mut self, kind: Kind, end_sector: u64, order: u64) {
         self.take((kind, end_sector, order));
-    }
-
-    fn take(&mut self, key: Key) -> Option<Io> {
-        self.ios.remove(&key)
     }
 
     /// Takes the I/O that `wanted` accepts among those of a kind that end at `end_sector`.
@@ -165,23 +265,17 @@ impl InFlight {
         now_ns: u64,
         wanted: impl Fn(&Io) -> bool,
     ) -> Option<Io> {
-        let range = (kind, end_sector, 0)..=(kind, end_sector, u64::MAX);
-        let mut same_key = self.ios.range(range);
-        let newest = same_key.next_back().filter(|(_, io)| wanted(io));
-        let oldest = same_key.take(NEIGHBOURS).find(|(_, io)| wanted(io));
-        let key = match (oldest, newest) {
-            (Some((oldest_key, oldest)), Some((newest_key, newest))) => {
-                let age = |io: &Io| now_ns.saturating_sub(io.issue_ns.unwrap_or(io.start_ns));
-                let limit = age(newest).saturating_mul(LOST_FACTOR);
-                if limit > 0 && age(oldest) > limit {
-                    *newest_key
-                } else {
-                    *oldest_key
-                }
+        let mut same_key = self.ending(kind, end_sector, end_sector);
+        let first = same_key.next()?;
+        let io = match same_key.next_back() {
+            None => Some(first).filter(|io| wanted(io))?,
+            Some(last) => {
+                let newest = Some(last).filter(|io| wanted(io));
+                let mut older = iter::once(first).chain(same_key).take(NEIGHBOURS);
+                likelier(older.find(|io| wanted(io)), newest, now_ns)?
             }
-            (Some((key, _)), None) | (None, Some((key, _))) => *key,
-            (None, None) => return None,
         };
+        let key = io.key();
         self.take(key)
     }
 
@@ -190,11 +284,10 @@ impl InFlight {
         let mut at = from;
         while at < to {
             let next = self
-                .ios
-                .range((kind, at + 1, 0)..=(kind, to, u64::MAX))
+                .ending(kind, at + 1, to)
                 .take(NEIGHBOURS)
-                .find(|(_, io)| io.at_sector == at)
-                .map(|(key, _)| *key);
+                .find(|io| io.at_sector == at)
+                .map(Io::key);
             let Some(io) = next.and_then(|key| self.take(key)) else {
                 return;
             };
@@ -206,22 +299,31 @@ impl InFlight {
     /// Takes the I/O that begins at `from` or before and ends at `to` or behind.
     pub(super) fn take_containing(&mut self, kind: Kind, from: u64, to: u64) -> Option<Io> {
         let key = self
-            .ios
-            .range((kind, to, 0)..=(kind, u64::MAX, u64::MAX))
+            .ending(kind, to, u64::MAX)
             .take(NEIGHBOURS)
-            .find(|(_, io)| io.at_sector <= from && io.at_sector < io.end_sector)
-            .map(|(key, _)| *key)?;
+            .find(|io| io.at_sector <= from && io.at_sector < io.end_sector)?
+            .key();
         self.take(key)
     }
 
     /// Takes the I/O that waits at exactly `at`, wherever it ends.
     pub(super) fn take_at(&mut self, kind: Kind, at: u64) -> Option<Io> {
         let key = self
-            .ios
-            .range((kind, at.saturating_add(1), 0)..=(kind, u64::MAX, u64::MAX))
+            .ending(kind, at.saturating_add(1), u64::MAX)
             .take(NEIGHBOURS)
-            .find(|(_, io)| io.at_sector == at)
-            .map(|(key, _)| *key)?;
+            .find(|io| io.at_sector == at)?
+            .key();
         self.take(key)
     }
+}
+
+/// Which of the oldest and the newest I/O with one key a completion belongs to.
+fn likelier<'a>(oldest: Option<&'a Io>, newest: Option<&'a Io>, now_ns: u64) -> Option<&'a Io> {
+    let (Some(old), Some(new)) = (oldest, newest) else {
+        return oldest.or(newest);
+    };
+    let age = |io: &Io| now_ns.saturating_sub(io.issue_ns.unwrap_or(io.start_ns));
+    let limit = age(new).saturating_mul(LOST_FACTOR);
+    let lost = limit > 0 && age(old) > limit;
+    Some(if lost { new } else { old })
 }

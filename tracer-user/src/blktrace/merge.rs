@@ -11,11 +11,8 @@ use std::{
 };
 
 use super::{
-    Damage, Fault,
-    blkparse::TextReader,
-    files::Traces,
-    reader::RecordReader,
-    record::{Magic, Record},
+    Damage, Fault, blkparse::TextReader, files::Traces, layout::Magic, reader::RecordReader,
+    record::Record,
 };
 
 /// Memory for the buffers of all files together, and the bounds of one.
@@ -23,7 +20,7 @@ const ALL_BUFFERS_BYTES: usize = 32 << 20;
 const MAX_BUFFER_BYTES: usize = 256 << 10;
 const MIN_BUFFER_BYTES: usize = 8 << 10;
 
-type Input = Box<dyn Read>;
+type Input = Box<dyn Read + Send>;
 
 enum Stream {
     Binary(RecordReader<Input>),
@@ -62,7 +59,8 @@ impl Stream {
         })
     }
 
-    fn next(&mut self) -> Result<Option<Record>, Damage> {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record>, Box<Damage>> {
         match self {
             Self::Binary(reader) => reader.next(),
             Self::Text(reader) => reader.next(),
@@ -70,14 +68,16 @@ impl Stream {
     }
 }
 
-impl Iterator for Records {
-    type Item = Record;
-
-    fn next(&mut self) -> Option<Record> {
+impl Records {
+    /// The next record, `None` at the end; it stays here until the next call.
+    #[inline]
+    pub fn advance(&mut self) -> Option<&Record> {
         let first_waiting = self.queue.peek().map(|Reverse(first)| *first);
-        let head = self
-            .current
-            .and_then(|index| Some((self.heads[index]?.time_ns, index)));
+        // The record that was lent makes room for the next of its file.
+        let head = self.current.and_then(|index| {
+            self.heads[index] = self.read(index);
+            Some((self.heads[index].as_ref()?.time_ns, index))
+        });
         let index = match (head, first_waiting) {
             (Some(head), Some(waiting)) if waiting < head => {
                 self.queue.pop();
@@ -89,12 +89,21 @@ impl Iterator for Records {
                 self.queue.pop();
                 index
             }
-            (None, None) => return None,
+            (None, None) => {
+                self.current = None;
+                return None;
+            }
         };
         self.current = Some(index);
-        let record = self.heads[index].take();
-        self.heads[index] = self.read(index);
-        record
+        self.heads[index].as_ref()
+    }
+}
+
+impl Iterator for Records {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        self.advance().copied()
     }
 }
 
@@ -135,7 +144,7 @@ impl Records {
     pub fn open(traces: &Traces) -> Result<Self, Damage> {
         let mut inputs: Vec<(Input, String)> = Vec::new();
         match traces {
-            Traces::Stdin => inputs.push((Box::new(io::stdin().lock()), "standard input".into())),
+            Traces::Stdin => inputs.push((Box::new(io::stdin()), "standard input".into())),
             Traces::Files(files) => {
                 for file in files {
                     inputs.push((open_file(file)?, file.display().to_string()));
@@ -149,7 +158,7 @@ impl Records {
     ///
     /// # Errors
     /// When it does not begin with a record.
-    pub fn from_reader(input: impl Read + 'static, name: &str) -> Result<Self, Damage> {
+    pub fn from_reader(input: impl Read + Send + 'static, name: &str) -> Result<Self, Damage> {
         Self::merge(vec![(Box::new(input), name.to_owned())])
     }
 
@@ -214,7 +223,7 @@ impl Records {
             }
             Err(damage) => {
                 self.streams[index] = None;
-                self.damage.push(damage);
+                self.damage.push(*damage);
                 None
             }
         }

@@ -6,6 +6,7 @@
 mod blkparse;
 mod files;
 mod inflight;
+mod layout;
 mod merge;
 mod pair;
 mod reader;

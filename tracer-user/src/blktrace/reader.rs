@@ -8,7 +8,8 @@ use std::io::{self, Read};
 
 use super::{
     Damage, Fault,
-    record::{Layout, Magic, Record},
+    layout::{HEADER_V7_BYTES, Layout, Magic},
+    record::Record,
 };
 
 /// One file of records.
@@ -23,6 +24,8 @@ pub(super) struct RecordReader<R> {
     /// Offset of `buffer[0]` in the file.
     base: u64,
     layout: Option<Layout>,
+    /// First bytes of every record, once the layout is known.
+    magic: [u8; 4],
     finished: bool,
 }
 
@@ -37,31 +40,41 @@ impl<R: Read> RecordReader<R> {
             to: 0,
             base: 0,
             layout: None,
+            magic: [0; 4],
             finished: false,
         }
     }
 
     /// The next record, `None` at the end; after an error always `None`.
-    pub(super) fn next(&mut self) -> Result<Option<Record>, Damage> {
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Record>, Box<Damage>> {
+        // Nearly always a record like the one before, whole in the buffer.
+        if let Some(layout) = self.layout
+            && let Some(bytes) = self.buffer.get(self.from..self.to)
+            && bytes.first_chunk() == Some(&self.magic)
+            && let Ok((record, length)) = layout.decode(bytes)
+        {
+            self.from += length;
+            return Ok(Some(record));
+        }
+        self.next_slowly()
+    }
+
+    #[cold]
+    fn next_slowly(&mut self) -> Result<Option<Record>, Box<Damage>> {
         if self.finished {
             return Ok(None);
         }
-        match self.read_record() {
-            Ok(Some(record)) => Ok(Some(record)),
-            Ok(None) => {
-                self.finished = true;
-                Ok(None)
-            }
-            Err(fault) => {
-                self.finished = true;
-                let offset = self.base + self.from as u64;
-                Err(Damage {
-                    file: self.name.clone(),
-                    offset: Some(offset),
-                    fault,
-                })
-            }
-        }
+        let read = self.read_record();
+        self.finished = !matches!(read, Ok(Some(_)));
+        read.map_err(|fault| {
+            let offset = Some(self.base + self.from as u64);
+            Box::new(Damage {
+                file: self.name.clone(),
+                offset,
+                fault,
+            })
+        })
     }
 
     fn read_record(&mut self) -> Result<Option<Record>, Fault> {
@@ -72,13 +85,16 @@ impl<R: Read> RecordReader<R> {
         if have < 4 {
             return Err(Fault::Truncated {
                 have,
-                need: super::record::HEADER_V7_BYTES,
+                need: HEADER_V7_BYTES,
             });
         }
         let mut first = [0; 4];
         first.copy_from_slice(&self.buffer[self.from..self.from + 4]);
         let layout = match (Magic::of(first), self.layout) {
-            (Magic::Known(layout), None) => *self.layout.insert(layout),
+            (Magic::Known(layout), None) => {
+                self.magic = first;
+                *self.layout.insert(layout)
+            }
             (Magic::Known(layout), Some(before)) if layout == before => layout,
             (Magic::Known(found), Some(before)) => {
                 return Err(Fault::Mixed {
@@ -90,23 +106,21 @@ impl<R: Read> RecordReader<R> {
             (Magic::Foreign, None) => return Err(Fault::NotATrace(first)),
             (Magic::Foreign, Some(_)) => return Err(Fault::NoRecord(first)),
         };
-        let header_bytes = layout.header_bytes();
-        self.need(header_bytes)?;
-        let header = &self.buffer[self.from..self.from + header_bytes];
-        let total = header_bytes + layout.payload_bytes(header);
-        self.need(total)?;
-        let (header, payload) = self.buffer[self.from..self.from + total].split_at(header_bytes);
-        let record = layout.decode(header, payload);
-        self.from += total;
-        Ok(Some(record))
-    }
-
-    fn need(&mut self, bytes: usize) -> Result<(), Fault> {
-        let have = self.fill(bytes)?;
-        if have < bytes {
-            return Err(Fault::Truncated { have, need: bytes });
+        // Twice at most: for the header, then for the payload.
+        loop {
+            match layout.decode(&self.buffer[self.from..self.to]) {
+                Ok((record, length)) => {
+                    self.from += length;
+                    return Ok(Some(record));
+                }
+                Err(need) => {
+                    let have = self.fill(need)?;
+                    if have < need {
+                        return Err(Fault::Truncated { have, need });
+                    }
+                }
+            }
         }
-        Ok(())
     }
 
     /// Reads until `bytes` are there or the file ends; returns how many are there, at most

@@ -1,20 +1,12 @@
-//! One trace record: its decoded form, and the layout of protocol versions 7 and 8.
+//! One trace record: its decoded form and its codes, and its encoding in version 7.
 //!
-//! Knows bytes, not files and not pairing. Layout and codes: the kernel's
-//! `include/uapi/linux/blktrace_api.h` (version 8, `blk_io_trace2`, from 6.19).
+//! Codes: the kernel's `include/uapi/linux/blktrace_api.h`.
 
 use crate::event::{Comm, Flags, Op};
 use tracer_common::{COMM_LEN, flag, op};
 
 /// Magic of a record; the low byte is the version.
-const MAGIC: u32 = 0x6561_7400;
-/// `blk_io_trace`.
-pub(super) const HEADER_V7_BYTES: usize = 48;
-/// `blk_io_trace2`.
-pub(super) const HEADER_V8_BYTES: usize = 64;
-
-/// `__BLK_TA_CGROUP`: a cgroup id precedes the payload.
-const ACTION_CGROUP: u64 = 0x100;
+pub(super) const MAGIC: u32 = 0x6561_7400;
 /// `REQ_OP_DRV_IN` and `REQ_OP_DRV_OUT` (`include/linux/blk_types.h`): what a passthrough
 /// request carries as its operation.
 const OP_DRV_IN: u8 = 34;
@@ -71,7 +63,7 @@ pub enum Action {
 }
 
 impl Action {
-    fn of(code: u64) -> Self {
+    pub(super) fn of(code: u64) -> Self {
         match code & 0xff {
             1 => Self::Queue,
             2 => Self::BackMerge,
@@ -282,160 +274,4 @@ impl Record {
 )]
 fn low_u32(value: i64) -> u32 {
     value as u32
-}
-
-/// Version and byte order of a trace: the same for all records of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    big_endian: bool,
-    version: u8,
-}
-
-/// What the first four bytes of a record are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Magic {
-    /// A record that can be decoded.
-    Known(Layout),
-    /// A blktrace record of another protocol version.
-    OtherVersion(u8),
-    /// No blktrace record.
-    Foreign,
-}
-
-impl Magic {
-    pub(super) fn of(first: [u8; 4]) -> Self {
-        let layouts = [
-            (u32::from_le_bytes(first), false),
-            (u32::from_be_bytes(first), true),
-        ];
-        for (magic, big_endian) in layouts {
-            if magic & 0xffff_ff00 == MAGIC {
-                let version = magic.to_le_bytes()[0];
-                return match version {
-                    7 | 8 => Self::Known(Layout {
-                        big_endian,
-                        version,
-                    }),
-                    other => Self::OtherVersion(other),
-                };
-            }
-        }
-        Self::Foreign
-    }
-}
-
-impl std::fmt::Display for Layout {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let order = if self.big_endian {
-            "big-endian"
-        } else {
-            "little-endian"
-        };
-        write!(f, "version {}, {order}", self.version)
-    }
-}
-
-impl Layout {
-    /// Bytes of the header.
-    pub(super) const fn header_bytes(self) -> usize {
-        if self.version == 8 {
-            HEADER_V8_BYTES
-        } else {
-            HEADER_V7_BYTES
-        }
-    }
-
-    /// Bytes of the payload behind a header; `header` holds [`Layout::header_bytes`].
-    pub(super) fn payload_bytes(self, header: &[u8]) -> usize {
-        usize::from(self.u16(header, if self.version == 8 { 50 } else { 46 }))
-    }
-
-    /// Decodes one record; `header` and `payload` have the lengths given above.
-    pub(super) fn decode(self, header: &[u8], payload: &[u8]) -> Record {
-        let (action, pid, device, cpu, error) = if self.version == 8 {
-            let action = self.u64(header, 32);
-            (
-                action,
-                self.u32(header, 28),
-                self.u32(header, 40),
-                self.u32(header, 44),
-                48,
-            )
-        } else {
-            let action = u64::from(self.u32(header, 28));
-            (
-                action,
-                self.u32(header, 32),
-                self.u32(header, 36),
-                self.u32(header, 40),
-                44,
-            )
-        };
-        #[allow(clippy::cast_possible_truncation, reason = "categories end at bit 38")]
-        let categories = (action >> 16) as u32;
-        let notify = categories & category::NOTIFY != 0;
-        let payload = if action & ACTION_CGROUP != 0 {
-            payload.get(8..)
-        } else {
-            Some(payload)
-        };
-        Record {
-            time_ns: self.u64(header, 8),
-            sector: self.u64(header, 16),
-            bytes: self.u32(header, 24),
-            action: if notify {
-                Action::Notify
-            } else {
-                Action::of(action)
-            },
-            categories,
-            pid,
-            device: (device >> 20, device & 0xf_ffff),
-            cpu,
-            // The kernel stores the low half of a negative errno.
-            errno: self.u16(header, error).cast_signed().unsigned_abs(),
-            payload: match payload {
-                Some(payload) if notify => self.note(action & 0xff, payload),
-                _ => Payload::None,
-            },
-        }
-    }
-
-    fn note(self, code: u64, payload: &[u8]) -> Payload {
-        match code {
-            0 => {
-                let mut comm = Comm::default();
-                let length = payload.len().min(COMM_LEN - 1);
-                comm.0[..length].copy_from_slice(&payload[..length]);
-                Payload::Process(comm)
-            }
-            1 if payload.len() >= 8 => {
-                let seconds = i64::from(self.u32(payload, 0));
-                let nanos = i64::from(self.u32(payload, 4));
-                Payload::WallClock(seconds * 1_000_000_000 + nanos)
-            }
-            _ => Payload::None,
-        }
-    }
-
-    fn bytes<const N: usize>(self, from: &[u8], at: usize) -> [u8; N] {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(&from[at..at + N]);
-        if self.big_endian {
-            bytes.reverse();
-        }
-        bytes
-    }
-
-    fn u16(self, from: &[u8], at: usize) -> u16 {
-        u16::from_le_bytes(self.bytes(from, at))
-    }
-
-    fn u32(self, from: &[u8], at: usize) -> u32 {
-        u32::from_le_bytes(self.bytes(from, at))
-    }
-
-    fn u64(self, from: &[u8], at: usize) -> u64 {
-        u64::from_le_bytes(self.bytes(from, at))
-    }
 }

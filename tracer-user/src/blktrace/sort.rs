@@ -157,7 +157,12 @@ enum Place {
 
 impl SortedRecords {
     fn merging(files: Vec<File>) -> Result<Self, SortError> {
-        let named = |file| (Box::new(file) as Box<dyn Read>, "temporary file".to_owned());
+        let named = |file| {
+            (
+                Box::new(file) as Box<dyn Read + Send>,
+                "temporary file".to_owned(),
+            )
+        };
         let records = Records::merge(files.into_iter().map(named).collect())?;
         Ok(Self(Place::Files {
             records,

@@ -6,10 +6,7 @@ use std::{fs, io::Cursor, path::PathBuf};
 
 use proptest::prelude::*;
 
-use super::{
-    record::{Magic, category},
-    *,
-};
+use super::{record::category, *};
 use crate::event::Comm;
 
 /// One record as bytes, in either version and byte order.
@@ -344,11 +341,7 @@ proptest! {
     ) {
         let raw = Raw { time, sector, bytes, error: error.wrapping_neg(), payload,
                         ..Raw::new(version, big_endian) };
-        let bytes_of = raw.to_bytes();
-        let first = [bytes_of[0], bytes_of[1], bytes_of[2], bytes_of[3]];
-        let Magic::Known(layout) = Magic::of(first) else { panic!("no magic") };
-        let (header, payload) = bytes_of.split_at(layout.header_bytes());
-        let record = layout.decode(header, payload);
+        let record = read(&raw.to_bytes()).unwrap().0[0];
         let mut again = Vec::new();
         record.encode_v7(1, &mut again);
         let (records, _) = read(&again).unwrap();

@@ -3,7 +3,15 @@
 //! Reports what the trace holds and nothing else: datasets, volblocksize and sizes of disks
 //! are not in it and stay unknown.
 
-use std::{collections::VecDeque, path::PathBuf};
+use std::{
+    collections::VecDeque,
+    io,
+    path::PathBuf,
+    sync::mpsc::{self, Receiver},
+    thread::{self, JoinHandle},
+};
+
+use anyhow::bail;
 
 use crate::{
     blktrace::{self, Damage, Pairing, Records},
@@ -15,6 +23,8 @@ use super::Source;
 
 /// Events handed over at once.
 const BATCH: usize = 4096;
+/// Batches that are read ahead of the analysis.
+const BATCHES_AHEAD: usize = 8;
 
 /// What the trace itself does not tell.
 #[derive(Clone, Debug, Default)]
@@ -34,17 +44,17 @@ pub enum OpenError {
     /// The files are no trace, or none that can be read.
     #[error(transparent)]
     Damage(#[from] Damage),
+    /// The system refuses a thread.
+    #[error("cannot start a thread to read the trace: {0}")]
+    Thread(io::Error),
 }
 
-/// A trace that is being read.
+/// A trace that is being read, by a thread of its own: reading and pairing cost about as much
+/// as the analysis of what comes out.
 pub struct BlktraceSource {
-    records: Records,
-    pairing: Pairing,
-    options: Options,
-    queue: VecDeque<Input>,
-    reasons: Vec<String>,
-    started: bool,
-    ended: bool,
+    inputs: Receiver<Input>,
+    /// Until its end was seen.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl BlktraceSource {
@@ -54,26 +64,86 @@ impl BlktraceSource {
     /// When a name leads to nothing, or nothing behind it can be read.
     pub fn open(names: &[PathBuf], options: Options) -> Result<Self, OpenError> {
         let found = blktrace::find(names)?;
-        let mut source = Self::new(Records::open(&found.traces)?, options);
+        let mut reading = Reading::new(Records::open(&found.traces)?, options);
         if let Some(first) = found.left_out.first() {
+            let first = first.display();
             let reason = match found.left_out.len() - 1 {
-                0 => format!(
-                    "{} belongs to the same trace and was not read",
-                    first.display()
-                ),
+                0 => format!("{first} belongs to the same trace and was not read"),
                 more => format!(
-                    "{} and {more} more files belong to the same trace and were not read",
-                    first.display()
+                    "{first} and {more} more files belong to the same trace and were not read"
                 ),
             };
-            source.reasons.push(reason);
+            reading.reasons.push(reason);
         }
-        Ok(source)
+        Self::start(reading)
     }
 
     /// Reads records that are already open.
-    #[must_use]
-    pub fn new(records: Records, options: Options) -> Self {
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn new(records: Records, options: Options) -> Result<Self, OpenError> {
+        Self::start(Reading::new(records, options))
+    }
+
+    fn start(mut reading: Reading) -> Result<Self, OpenError> {
+        let (sender, inputs) = mpsc::sync_channel(BATCHES_AHEAD);
+        // It ends with the trace, or when nobody listens any more.
+        let thread = thread::Builder::new()
+            .name("blktrace".to_owned())
+            .spawn(move || {
+                reading.all(|input| sender.send(input).is_ok());
+            })
+            .map_err(OpenError::Thread)?;
+        Ok(Self {
+            inputs,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Source for BlktraceSource {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Blktrace
+    }
+
+    fn next(&mut self) -> anyhow::Result<Option<Input>> {
+        if let Ok(input) = self.inputs.recv() {
+            return Ok(Some(input));
+        }
+        match self.thread.take().map(JoinHandle::join) {
+            None | Some(Ok(())) => Ok(None),
+            Some(Err(_)) => {
+                bail!("the thread that reads the trace failed: what came before stands")
+            }
+        }
+    }
+}
+
+/// Makes inputs of records.
+struct Reading {
+    records: Records,
+    pairing: Pairing,
+    options: Options,
+    queue: VecDeque<Input>,
+    reasons: Vec<String>,
+    started: bool,
+    ended: bool,
+}
+
+impl Iterator for Reading {
+    type Item = Input;
+
+    fn next(&mut self) -> Option<Input> {
+        while self.queue.is_empty() && !self.ended {
+            self.pump();
+        }
+        self.queue.pop_front()
+    }
+}
+
+impl Reading {
+    fn new(records: Records, options: Options) -> Self {
         Self {
             records,
             pairing: Pairing::new(),
@@ -88,12 +158,12 @@ impl BlktraceSource {
     /// Reads on until a batch of events is there or the trace ends.
     fn pump(&mut self) {
         while self.pairing.ready() < BATCH {
-            let Some(record) = self.records.next() else {
+            let Some(record) = self.records.advance() else {
                 self.pairing.finish();
                 self.ended = true;
                 break;
             };
-            self.pairing.feed(&record);
+            self.pairing.feed(record);
         }
         if !self.started {
             self.started = true;
@@ -165,19 +235,6 @@ impl BlktraceSource {
     }
 }
 
-impl Source for BlktraceSource {
-    fn kind(&self) -> SourceKind {
-        SourceKind::Blktrace
-    }
-
-    fn next(&mut self) -> anyhow::Result<Option<Input>> {
-        while self.queue.is_empty() && !self.ended {
-            self.pump();
-        }
-        Ok(self.queue.pop_front())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,7 +246,7 @@ mod tests {
             block_size_bytes: Some(16_384),
             args: Vec::new(),
         };
-        let mut source = BlktraceSource::new(records, options);
+        let mut source = BlktraceSource::new(records, options).unwrap();
         std::iter::from_fn(|| source.next().unwrap()).collect()
     }
 

@@ -125,7 +125,7 @@ pub fn open(inputs: &[PathBuf], options: Options) -> anyhow::Result<Box<dyn Sour
         }
         Ok([only]) if inputs[0].as_os_str() == "-" => {
             let records = Records::from_reader(only.from, &only.name)?;
-            Ok(Box::new(BlktraceSource::new(records, options)))
+            Ok(Box::new(BlktraceSource::new(records, options)?))
         }
         _ => Ok(Box::new(BlktraceSource::open(inputs, options)?)),
     }
