@@ -24,9 +24,12 @@ pub(super) fn compare(a: Of<'_>, b: Of<'_>) -> Vec<Metric> {
         if of_a.count > 0 || of_b.count > 0 {
             operation(name, (&of_a, a.1), (&of_b, b.1), &mut metrics);
         }
+        if name == "write" {
+            writes(a.0, b.0, &mut metrics);
+        }
     }
-    writes(a.0, b.0, &mut metrics);
     flushes(a, b, &mut metrics);
+    alignment(a.0, b.0, &mut metrics);
     structure(a.0, b.0, &mut metrics);
     metrics.retain(|metric| metric.a.is_some() || metric.b.is_some());
     metrics
@@ -112,34 +115,45 @@ fn share(key: String, a: (Option<f64>, u64), b: (Option<f64>, u64)) -> Metric {
 }
 
 fn writes(a: &DeviceReport, b: &DeviceReport, to: &mut Vec<Metric>) {
-    let mut add = |key: &str, of: &dyn Fn(&DeviceReport) -> Option<f64>| {
-        let count = |device: &DeviceReport| device.ops.write.count;
-        to.push(share(key.to_owned(), (of(a), count(a)), (of(b), count(b))));
-    };
-    add("write.dominant_share", &|device| {
+    of_writes("write.dominant_share", a, b, to, |device| {
         device.verdict.dominant_share_count
     });
-    add("write.durable_share", &|device| {
+    of_writes("write.durable_share", a, b, to, |device| {
         per(
             number(device.sync.durable_writes),
             number(device.ops.write.count),
         )
     });
-    add("alignment.aligned_share", &|device| {
+}
+
+fn alignment(a: &DeviceReport, b: &DeviceReport, to: &mut Vec<Metric>) {
+    of_writes("alignment.aligned_share", a, b, to, |device| {
         device.alignment.and_then(|a| a.aligned_share)
     });
-    add("alignment.partial_block_share", &|device| {
+    of_writes("alignment.partial_block_share", a, b, to, |device| {
         let alignment = device.alignment?;
         per(
             number(alignment.partial_block_writes),
             number(device.ops.write.count),
         )
     });
-    add("access.write_sequential_share", &|device| {
+    of_writes("access.write_sequential_share", a, b, to, |device| {
         device
             .access
             .and_then(|access| access.write_sequential_share)
     });
+}
+
+/// A share of the writes.
+fn of_writes(
+    key: &str,
+    a: &DeviceReport,
+    b: &DeviceReport,
+    to: &mut Vec<Metric>,
+    of: impl Fn(&DeviceReport) -> Option<f64>,
+) {
+    let count = |device: &DeviceReport| device.ops.write.count;
+    to.push(share(key.to_owned(), (of(a), count(a)), (of(b), count(b))));
 }
 
 fn flushes(a: Of<'_>, b: Of<'_>, to: &mut Vec<Metric>) {
@@ -166,6 +180,9 @@ fn structure(a: &DeviceReport, b: &DeviceReport, to: &mut Vec<Metric>) {
     let mut add = |key: &str, unit, of: &dyn Fn(&DeviceReport) -> Option<f64>| {
         to.push(metric(key.to_owned(), unit, of(a), of(b)));
     };
+    add("access.working_set_bytes", Unit::Bytes, &|d| {
+        Some(number(d.access?.working_set_bytes))
+    });
     add("amplification.worst_case", Unit::Factor, &|d| {
         d.amplification?.worst_case
     });
@@ -174,9 +191,6 @@ fn structure(a: &DeviceReport, b: &DeviceReport, to: &mut Vec<Metric>) {
     });
     add("amplification.metadata", Unit::Factor, &|d| {
         d.amplification?.metadata
-    });
-    add("access.working_set_bytes", Unit::Bytes, &|d| {
-        Some(number(d.access?.working_set_bytes))
     });
     add("concurrency.mean", Unit::Count, &|d| {
         Some(d.concurrency?.mean)

@@ -1,5 +1,7 @@
 //! Comparisons of reports made by hand.
 
+use proptest::{collection::vec, prelude::*};
+
 use super::{compare, render_text};
 use crate::report::{model::Report, samples};
 
@@ -40,6 +42,29 @@ fn a_slower_capture_reads_as_reviewed() {
         ("after.arrow", &slower()),
     );
     insta::assert_snapshot!(render_text(&comparison, true));
+}
+
+proptest! {
+    #[test]
+    fn every_line_fits_the_page(
+        counts in vec(0..1_u64 << 53, 2), sizes in vec(0..=u64::MAX, 2), times in vec(0..=u64::MAX, 2)
+    ) {
+        let mut reports = [samples::busy(), samples::busy()];
+        for (n, report) in reports.iter_mut().enumerate() {
+            let device = &mut report.devices[0];
+            let write = &mut device.ops.write;
+            (write.count, write.bytes, write.errors) = (counts[n], sizes[n], counts[n] / 3);
+            let latency = &mut write.latency_ns;
+            latency.p50 = Some(times[n]);
+            latency.max = Some(times[n] >> (n * 40));
+            device.flush.count = counts[1 - n];
+            device.access.as_mut().unwrap().working_set_bytes = sizes[1 - n];
+        }
+        let text = render_text(&compare(("a", &reports[0]), ("b", &reports[1])), true);
+        for line in text.lines() {
+            prop_assert!(line.chars().count() <= 80, "{}", line);
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A comparison as text: what differs beyond noise stands out by a word, not only by a colour.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::{Comparison, DevicePair, Metric, Side, Unit};
 use crate::report::{
@@ -10,6 +10,8 @@ use crate::report::{
 
 /// Columns of the page.
 const WIDTH: usize = 80;
+/// The same for the table, whose last column ends with a blank.
+const WIDTH_OF_TABLE: u16 = 81;
 
 /// Renders a comparison; `unicode` allows more than ASCII.
 #[must_use]
@@ -99,36 +101,25 @@ fn device(pair: &DevicePair, unicode: bool) -> String {
     parts.concat()
 }
 
+/// The metrics, those of one kind below its name.
 fn table(metrics: &[Metric], unicode: bool) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    // What the units allow fits; a number beyond all measure wraps.
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH_OF_TABLE);
     table.set_header(["", "A", "B", "difference", "B/A", "noise"]);
-    for metric in metrics {
-        let value = |value: Option<f64>| match value {
-            Some(value) => in_unit(value, metric.unit, unicode),
-            None => "-".to_owned(),
-        };
-        let difference = metric.difference.map_or_else(
-            || "-".to_owned(),
-            |difference| match metric.unit {
-                Unit::Share => format!("{:+.1} points", difference * 100.0),
-                unit if difference < 0.0 => format!("-{}", in_unit(-difference, unit, unicode)),
-                unit => format!("+{}", in_unit(difference, unit, unicode)),
-            },
-        );
-        table.add_row([
-            metric.key.clone(),
-            value(metric.a),
-            value(metric.b),
-            difference,
-            metric.ratio.map_or_else(|| "-".to_owned(), factor),
-            match metric.beyond_noise {
-                Some(true) => "beyond",
-                Some(false) => "within",
-                None => "",
-            }
-            .to_owned(),
-        ]);
+    for of_kind in metrics.chunk_by(|one, next| split(one).0 == split(next).0) {
+        let (kind, first) = split(&of_kind[0]);
+        if of_kind.len() == 1 {
+            table.add_row(row(&of_kind[0], format!("{kind} {first}"), unicode));
+            continue;
+        }
+        table.add_row([kind]);
+        for metric in of_kind {
+            table.add_row(row(metric, format!("  {}", split(metric).1), unicode));
+        }
     }
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, if n < 3 { 2 } else { 1 }));
@@ -138,6 +129,42 @@ fn table(metrics: &[Metric], unicode: bool) -> String {
     }
     let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
     lines.collect()
+}
+
+/// What a metric is of, and what it is, in words: `write` and `latency p99`.
+fn split(metric: &Metric) -> (&str, String) {
+    let (kind, rest) = metric.key.split_once('.').unwrap_or(("", &metric.key));
+    let words = rest.replace("_ns.", " ").replace("_bytes", "");
+    // As the report writes it.
+    let words = words.replace("p999", "p99.9");
+    (kind, words.replace('_', " "))
+}
+
+fn row(metric: &Metric, name: String, unicode: bool) -> [String; 6] {
+    let value = |value: Option<f64>| match value {
+        Some(value) => in_unit(value, metric.unit, unicode),
+        None => "-".to_owned(),
+    };
+    let difference = metric.difference.map_or_else(
+        || "-".to_owned(),
+        |difference| match metric.unit {
+            Unit::Share => format!("{:+.1} points", difference * 100.0),
+            unit if difference < 0.0 => format!("-{}", in_unit(-difference, unit, unicode)),
+            unit => format!("+{}", in_unit(difference, unit, unicode)),
+        },
+    );
+    let ratio = match metric.ratio {
+        None => "-".to_owned(),
+        Some(ratio) if ratio >= 9999.5 => ">9,999x".to_owned(),
+        Some(ratio) => factor(ratio),
+    };
+    let noise = match metric.beyond_noise {
+        Some(true) => "beyond",
+        Some(false) => "within",
+        None => "",
+    };
+    let (a, b) = (value(metric.a), value(metric.b));
+    [name, a, b, difference, ratio, noise.to_owned()]
 }
 
 #[allow(
