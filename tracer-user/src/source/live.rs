@@ -239,7 +239,9 @@ impl Live {
         self.tracer.detach();
         while self.drain() {}
         self.sample();
-        let mut reasons: Vec<String> = self.stop.reason().cloned().into_iter().collect();
+        // Without a time that was asked for, being stopped is how it ends.
+        let early = self.stop.reason().filter(|_| self.ends.is_some());
+        let mut reasons: Vec<String> = early.cloned().into_iter().collect();
         let refused = self.not_traced.saturating_add(self.refused as u64);
         if refused > 0 {
             reasons.push(format!(
