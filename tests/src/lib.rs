@@ -15,5 +15,6 @@ pub mod plan;
 pub mod queue;
 pub mod rights;
 pub mod stallable_disk;
+pub mod tmpfs;
 pub mod workload;
 pub mod zram_device;

@@ -9,6 +9,8 @@ mod live_arrivals;
 mod live_counts;
 mod live_endings;
 mod live_events;
+mod live_fio;
 mod live_in_flight;
 mod live_loss;
+mod live_recording;
 mod live_refusals;
