@@ -116,6 +116,7 @@ fn second_of(shape: Shape, second: u64) -> Vec<Input> {
             })
             .collect(),
         objsets: Vec::new(),
+        shape: None,
     }]));
     inputs
 }

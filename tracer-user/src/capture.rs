@@ -19,6 +19,7 @@ use crate::{
         Source,
         live::{Live, Plan},
     },
+    zpool::ZpoolError,
 };
 
 /// What a capture is run with, beside its plan.
@@ -43,6 +44,8 @@ pub struct Outcome {
     pub why: Vec<Explanation>,
     /// What became of the recording.
     pub recording: Option<Summary>,
+    /// Why the pools' layout is not known though it was asked for.
+    pub zpool_failure: Option<ZpoolError>,
 }
 
 /// Runs a capture to its end, as [`session::run`] does.
@@ -94,6 +97,7 @@ impl Pump {
             report: self.collector.report(),
             why: self.collector.explain(),
             recording,
+            zpool_failure: self.live.zpool_failure(),
         })
     }
 

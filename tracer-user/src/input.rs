@@ -170,6 +170,22 @@ pub struct PoolSample {
     pub txgs: Vec<Txg>,
     /// Objset counters of the traced zvols.
     pub objsets: Vec<Objset>,
+    /// What zpool said, in the one sample that came after its answer (`--ask-zpool`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<PoolShape>,
+}
+
+/// What only `zpool` knows of a pool; what it did not say is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolShape {
+    /// Layout of the data vdevs, `raidz2:6`, when all have the same.
+    pub layout: Option<String>,
+    /// log2 of the sector that they allocate.
+    pub ashift: Option<u32>,
+    /// Share of the pool that is allocated, in percent.
+    pub fill_percent: Option<u32>,
+    /// A scrub or resilver in progress.
+    pub activity: Option<String>,
 }
 
 /// A transaction group, from the `txgs` kstat, its birth converted to the capture clock.

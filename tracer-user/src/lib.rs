@@ -26,3 +26,4 @@ pub mod report;
 pub mod session;
 pub mod source;
 pub mod tracer;
+pub mod zpool;

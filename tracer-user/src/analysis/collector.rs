@@ -46,10 +46,8 @@ pub struct Options {
     pub latency_digits: u8,
     /// Block sizes to compare; what is no power of two from 512 B to 16M is skipped.
     pub candidates: Vec<u64>,
-    /// Layout of the pools that have none of their own in `pool_layouts`.
+    /// Layout of all pools, whatever zpool said; `None` to believe it.
     pub layout: Option<PoolLayout>,
-    /// Layouts by pool.
-    pub pool_layouts: BTreeMap<String, PoolLayout>,
     /// `zfs_txg_timeout` in seconds for disks whose pool has no kstat; `None` for the host's.
     pub txg_timeout_s: Option<u64>,
 }
@@ -60,7 +58,6 @@ impl Default for Options {
             latency_digits: 2,
             candidates: (12..=20).map(|shift| 1 << shift).collect(),
             layout: None,
-            pool_layouts: BTreeMap::new(),
             txg_timeout_s: None,
         }
     }
@@ -345,10 +342,8 @@ impl Collector {
 
     fn layout_of(&self, pool: &str) -> Option<PoolLayout> {
         self.options
-            .pool_layouts
-            .get(pool)
-            .copied()
-            .or(self.options.layout)
+            .layout
+            .or_else(|| self.pools.get(pool)?.layout())
     }
 
     fn host(&self) -> HostReport {

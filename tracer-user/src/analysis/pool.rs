@@ -2,9 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{latency::Distribution, txg::TxgClock};
+use super::{
+    latency::Distribution,
+    space::{DEFAULT_ASHIFT, PoolLayout},
+    txg::TxgClock,
+};
 use crate::{
-    input::{Objset, PoolSample, Txg},
+    input::{Objset, PoolSample, PoolShape, Txg},
     report::model::{Pool, TxgReport, TxgSync},
 };
 
@@ -24,6 +28,7 @@ pub(super) struct PoolState {
     sync: Distribution,
     dirty_bytes_max: Option<u64>,
     clock: TxgClock,
+    shape: PoolShape,
     /// First and latest counters of each dataset.
     objsets: FxHashMap<String, (Objset, Objset)>,
 }
@@ -38,6 +43,7 @@ impl PoolState {
             sync: Distribution::new(latency_digits),
             dirty_bytes_max: None,
             clock: TxgClock::default(),
+            shape: PoolShape::default(),
             objsets: FxHashMap::default(),
         }
     }
@@ -49,6 +55,9 @@ impl PoolState {
             self.count(group, started_ns);
         }
         self.clock.feed(sample);
+        if let Some(shape) = &sample.shape {
+            self.shape.clone_from(shape);
+        }
         for objset in &sample.objsets {
             if let Some((_, latest)) = self.objsets.get_mut(&objset.dataset) {
                 latest.clone_from(objset);
@@ -57,6 +66,14 @@ impl PoolState {
                 self.objsets.insert(objset.dataset.clone(), both);
             }
         }
+    }
+
+    /// Layout as zpool said it; 4K sectors when it did not say which.
+    pub(super) fn layout(&self) -> Option<PoolLayout> {
+        Some(PoolLayout {
+            layout: self.shape.layout.as_deref()?.parse().ok()?,
+            ashift: self.shape.ashift.unwrap_or(DEFAULT_ASHIFT),
+        })
     }
 
     /// Bounds of the transaction groups.
@@ -116,8 +133,8 @@ impl PoolState {
                 dirty_bytes_max: self.dirty_bytes_max,
             },
             layout,
-            fill_share: None,
-            activity: None,
+            fill_share: self.shape.fill_percent.map(|n| f64::from(n) / 100.0),
+            activity: self.shape.activity.clone(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! `capture`: traces for a while, then prints the report.
 
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use super::{
     ExitStatus,
@@ -12,6 +15,7 @@ use crate::{
     capture::{self, Setup},
     device::Roots,
     recording::{self, Recorder},
+    source::live::Plan,
 };
 
 /// Runs the capture. What would keep a result from being written is said before it begins.
@@ -24,8 +28,18 @@ pub(super) fn run(plan: &CapturePlan, roots: &Roots) -> anyhow::Result<ExitStatu
         progress: plan.progress,
         analysis: plan.analysis.clone(),
     };
-    let live = live_plan(&plan.trace, Some(Duration::from_nanos(plan.duration_ns)));
+    let live = Plan {
+        ask_zpool: plan.ask_zpool,
+        ..live_plan(&plan.trace, Some(Duration::from_nanos(plan.duration_ns)))
+    };
     let outcome = capture::run(&live, setup).map_err(|error| refuse(error, &live, roots))?;
+    if let Some(failure) = &outcome.zpool_failure {
+        let _ = writeln!(
+            io::stderr(),
+            "zvoltrace: {failure}: the report lacks the space that block sizes take; \
+             name the layout yourself, as in --layout raidz2:6"
+        );
+    }
     let presented = present::present(&outcome.report, &outcome.why, &plan.presentation);
     if let Some(error) = outcome.recording.and_then(|recording| recording.error) {
         let status = presented?;

@@ -21,6 +21,7 @@ pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>) -> Plan {
         duration,
         ring_bytes: trace.ring_bytes,
         kernel_log: trace.kernel_log,
+        ask_zpool: false,
     }
 }
 

@@ -120,6 +120,7 @@ impl PoolSampler {
                     state: read_word(&directory.join("state")),
                     txgs: pool.changed_txgs(&directory, clocks),
                     objsets: pool.index.sample(wanted),
+                    shape: None,
                     name,
                 }
             })

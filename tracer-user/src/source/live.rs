@@ -21,6 +21,7 @@ use crate::{
     kstat::PoolSampler,
     report::model::SourceKind,
     tracer::{Config, Tracer, TracerError},
+    zpool::{Asked, ZpoolError},
 };
 
 /// Time between two looks into the ring, which does not wake its reader: at 16 MiB it holds
@@ -48,6 +49,8 @@ pub struct Plan {
     pub ring_bytes: u32,
     /// Print what the hooks log of their rare paths.
     pub kernel_log: bool,
+    /// Ask zpool for the layout of the pools.
+    pub ask_zpool: bool,
 }
 
 /// Ends a capture early from another thread.
@@ -70,6 +73,7 @@ pub struct Live {
     tracer: Tracer,
     watch: DeviceWatch,
     pools: PoolSampler,
+    zpool: Option<Asked>,
     devices: HashMap<String, Device>,
     next_id: u32,
     block_size_bytes: Option<u64>,
@@ -113,6 +117,7 @@ impl Live {
             tracer,
             watch,
             pools: PoolSampler::new(roots),
+            zpool: plan.ask_zpool.then(|| Asked::start("zpool".into(), roots)),
             devices: HashMap::new(),
             next_id: 0,
             block_size_bytes: plan.block_size_bytes,
@@ -153,6 +158,12 @@ impl Live {
     #[must_use]
     pub fn disks(&self) -> usize {
         self.devices.len()
+    }
+
+    /// Why zpool gave no answer, once the capture has ended; `None` when it did or was not
+    /// asked.
+    pub fn zpool_failure(&mut self) -> Option<ZpoolError> {
+        self.zpool.take()?.failure()
     }
 
     fn arrive(&mut self, disk: &Disk, appeared_ns: Option<u64>) -> Result<(), TracerError> {
@@ -225,7 +236,12 @@ impl Live {
         let sample = self.tracer.sample(now_ns);
         let counts = sample.devices.iter().flat_map(|d| d.counters.count);
         self.completed = self.completed.max(counts.sum());
-        let pools = self.pools.sample(now_ns);
+        let mut pools = self.pools.sample(now_ns);
+        if let Some(zpool) = &mut self.zpool {
+            for pool in &mut pools {
+                pool.shape = zpool.take(&pool.name);
+            }
+        }
         self.pending.push_back(Input::Sample(sample));
         if !pools.is_empty() {
             self.pending.push_back(Input::Pools(pools));

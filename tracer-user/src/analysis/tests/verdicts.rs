@@ -224,6 +224,7 @@ fn moved(at_s: u64, writes: u64) -> Input {
             writes,
             ..Objset::default()
         }],
+        shape: None,
     }])
 }
 

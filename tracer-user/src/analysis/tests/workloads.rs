@@ -9,7 +9,7 @@ use crate::{
         },
     },
     event::Event,
-    input::{Device, Input, PoolSample, Txg},
+    input::{Device, Input, PoolSample, PoolShape, Txg},
     report::model::{Candidate, DeviceReport, Report, SourceKind, TxgSource},
 };
 
@@ -42,7 +42,7 @@ fn with_kstat(device: Device, events: Vec<Event>, births: &[u64], seconds: u64) 
                     ..Txg::default()
                 })
                 .collect(),
-            objsets: Vec::new(),
+            ..PoolSample::default()
         }]));
     }
     collector.feed(&Input::Events(events.collect()));
@@ -206,28 +206,75 @@ fn a_disk_of_512_byte_sectors_is_right_below_4k() {
     assert_eq!(device.access.unwrap().working_set_bytes, 400 * 512);
 }
 
-#[test]
-fn case_1_the_candidates_carry_the_space_of_the_layout() {
+/// 400 sequential writes on blocks of 8K, in a pool of which zpool said this.
+fn on_layout(given: Option<PoolLayout>, said: Option<PoolShape>) -> Report {
     let options = Options {
-        layout: Some(PoolLayout {
-            layout: "raidz2:6".parse().unwrap(),
-            ashift: 12,
-        }),
+        layout: given,
         ..Options::default()
     };
     let mut collector = Collector::new(options, SourceKind::Live);
     let events = (0..400_u64)
         .map(|i| write((i + 1) * MS, i * 8_192, 8_192))
         .collect();
+    let pool = |shape| {
+        Input::Pools(vec![PoolSample {
+            name: "tank".into(),
+            at_ns: STARTED_NS,
+            state: Some("ONLINE".into()),
+            shape,
+            ..PoolSample::default()
+        }])
+    };
     for input in [
         start(60),
         Input::Appeared(zvol(0, 8_192)),
+        pool(said),
         Input::Events(events),
+        pool(None),
         end(60),
     ] {
         collector.feed(&input);
     }
-    let report = collector.report();
+    collector.report()
+}
+
+#[test]
+fn what_zpool_said_of_a_pool_stays_unless_the_layout_is_given() {
+    let said = PoolShape {
+        layout: Some("raidz1:3".into()),
+        ashift: None,
+        fill_percent: Some(87),
+        activity: Some("scrub in progress".into()),
+    };
+    let report = on_layout(None, Some(said.clone()));
+    let pool = &report.pools[0];
+    assert_eq!(pool.layout.as_deref(), Some("raidz1:3"));
+    assert_eq!(pool.fill_share, Some(0.87));
+    assert_eq!(pool.activity.as_deref(), Some("scrub in progress"));
+    let found = candidate(&report.devices[0], 8_192);
+    assert!(near(found.space_raw, 2.0, 0.001) && near(found.space_used, 1.333, 0.005));
+
+    let mirror = PoolLayout {
+        layout: "mirror".parse().unwrap(),
+        ashift: 12,
+    };
+    let report = on_layout(Some(mirror), Some(said));
+    assert_eq!(report.pools[0].layout.as_deref(), Some("mirror"));
+    let found = candidate(&report.devices[0], 8_192);
+    assert!(near(found.space_raw, 1.0, 0.001));
+
+    let unknown = on_layout(None, None);
+    assert_eq!(unknown.pools[0].layout, None);
+    assert_eq!(candidate(&unknown.devices[0], 8_192).space_raw, None);
+}
+
+#[test]
+fn case_1_the_candidates_carry_the_space_of_the_layout() {
+    let raidz2 = PoolLayout {
+        layout: "raidz2:6".parse().unwrap(),
+        ashift: 12,
+    };
+    let report = on_layout(Some(raidz2), None);
     let found = candidate(&report.devices[0], 8_192);
     assert!(near(found.space_raw, 3.0, 0.001) && near(found.space_used, 2.0, 0.005));
     let found = candidate(&report.devices[0], 16_384);

@@ -60,6 +60,13 @@ pub struct CaptureArgs {
     #[command(flatten)]
     pub pool: PoolArgs,
 
+    /// Ask zpool for the layout of the pools, their fill and whether they resilver
+    ///
+    /// For the space that block sizes take. Without it no ZFS command is run. zpool gets 5
+    /// seconds, the capture does not wait for it, and a pool that is not healthy is not asked.
+    #[arg(long, conflicts_with = "layout")]
+    pub ask_zpool: bool,
+
     /// How the report is written.
     #[command(flatten)]
     pub report: ReportArgs,

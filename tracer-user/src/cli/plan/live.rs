@@ -60,6 +60,8 @@ pub struct CapturePlan {
     pub record: Option<RecordPlan>,
     /// How it is analysed.
     pub analysis: analysis::Options,
+    /// Ask zpool for the layout of the pools.
+    pub ask_zpool: bool,
     /// What becomes of the report.
     pub presentation: Presentation,
     /// Progress.
@@ -90,6 +92,7 @@ impl CapturePlan {
             wait: args.wait,
             record,
             analysis: super::analysis(&args.pool),
+            ask_zpool: args.ask_zpool,
             presentation,
             progress: progress(&args.console, env),
         })

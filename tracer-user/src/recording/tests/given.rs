@@ -7,7 +7,7 @@ use crate::{
     event::{Comm, DeviceId, Event, Flags, Op},
     input::{
         Device, DeviceSample, End, Host, Input, Lost, Mode, Objset, Overhead, Partition,
-        PoolSample, Sample, Start, Txg,
+        PoolSample, PoolShape, Sample, Start, Txg,
     },
 };
 
@@ -195,6 +195,7 @@ prop_compose! {
         state in option::of(text()),
         txgs in vec((any::<char>(), any::<[u64; 9]>()), 0..3),
         objsets in vec((text(), any::<[u64; 4]>(), option::of(any::<u64>())), 0..3),
+        shape in option::of((option::of(text()), option::of(any::<[u32; 2]>()), option::of(text()))),
     ) -> PoolSample {
         let txg = |(state, n): (char, [u64; 9])| Txg {
             txg: n[0], birth_ns: n[1], state, ndirty_bytes: n[2], nread_bytes: n[3],
@@ -208,6 +209,9 @@ prop_compose! {
             name, at_ns, state,
             txgs: txgs.into_iter().map(txg).collect(),
             objsets: objsets.into_iter().map(objset).collect(),
+            shape: shape.map(|(layout, n, activity)| PoolShape {
+                layout, ashift: n.map(|n| n[0]), fill_percent: n.map(|n| n[1]), activity,
+            }),
         }
     }
 }
