@@ -12,6 +12,7 @@ use crate::program;
 
 /// The pool that most tests share, on a file in memory.
 pub(crate) const POOL: &str = "tank";
+const RAIDZ2: &str = "parity";
 
 const BLK_MQ: &str = "/sys/module/zfs/parameters/zvol_use_blk_mq";
 
@@ -48,28 +49,29 @@ pub(crate) fn blk_mq_missing() -> Option<String> {
 /// The shared pool, made by whoever comes first.
 pub(crate) fn pool() -> Result<&'static str> {
     if !kstat::folder(POOL).exists() {
-        create_pool(POOL, 1 << 30)?;
+        create_pool(POOL, &[], &[1 << 30])?;
     }
     Ok(POOL)
 }
 
-/// A pool on a sparse file in memory.
-fn create_pool(name: &str, bytes: u64) -> Result<()> {
-    let file = format!("/tmp/{name}.pool");
-    fs::File::create(&file)?.set_len(bytes)?;
-    program::run(
-        "zpool",
-        &[
-            "create",
-            "-f",
-            "-o",
-            "ashift=12",
-            "-O",
-            "compression=off",
-            name,
-            &file,
-        ],
-    )
+/// A pool of one RAIDZ2 vdev of six disks, made by whoever comes first.
+pub(crate) fn raidz2() -> Result<&'static str> {
+    if !kstat::folder(RAIDZ2).exists() {
+        create_pool(RAIDZ2, &["raidz2"], &[128 << 20; 6])?;
+    }
+    Ok(RAIDZ2)
+}
+
+/// A pool on sparse files in memory.
+fn create_pool(name: &str, layout: &[&str], sizes: &[u64]) -> Result<()> {
+    let files = (0..sizes.len()).map(|n| format!("/tmp/{name}.{n}.pool"));
+    let files: Vec<String> = files.collect();
+    for (file, bytes) in files.iter().zip(sizes) {
+        fs::File::create(file)?.set_len(*bytes)?;
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let create = ["create", "-f", "-o", "ashift=12", "-O", "compression=off"];
+    program::run("zpool", &[&create[..], &[name], layout, &files].concat())
 }
 
 /// A zvol and its disk.
@@ -85,7 +87,18 @@ pub(crate) struct Zvol {
 impl Zvol {
     /// A zvol in the shared pool.
     pub(crate) fn create(name: &str, bytes: u64, block: &str, mode: Mode) -> Result<Self> {
-        let dataset = format!("{}/{name}", pool()?);
+        Self::create_in(pool()?, name, bytes, block, mode)
+    }
+
+    /// A zvol in a pool.
+    pub(crate) fn create_in(
+        pool: &str,
+        name: &str,
+        bytes: u64,
+        block: &str,
+        mode: Mode,
+    ) -> Result<Self> {
+        let dataset = format!("{pool}/{name}");
         // Read when the disk is made.
         if Path::new(BLK_MQ).exists() {
             fs::write(BLK_MQ, if mode == Mode::BlkMq { "1" } else { "0" })?;

@@ -6,6 +6,7 @@ mod fixtures;
 mod lifecycle;
 mod lockdown;
 mod proof;
+mod space;
 mod startup;
 mod suspend;
 mod tools;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Test> {
         lifecycle::TESTS,
         startup::TESTS,
         tools::TESTS,
+        space::TESTS,
         fixtures::TESTS,
         proof::TESTS,
         suspend::TESTS,
@@ -78,9 +80,19 @@ fn held_open(zvol: &Zvol) -> Result<File> {
 
 /// The report of a capture of one zvol while `work` runs.
 fn report(zvol: &Zvol, work: impl FnOnce(&Path) -> Result<()>) -> Result<Value> {
+    report_with(zvol, &[], work)
+}
+
+/// The same with further flags.
+fn report_with(
+    zvol: &Zvol,
+    flags: &[&str],
+    work: impl FnOnce(&Path) -> Result<()>,
+) -> Result<Value> {
     let _quiet = Quiet::begin()?;
     let _held = held_open(zvol)?;
-    let capture = Capture::start(&["--device", &zvol.disk, "--duration", "600"]);
+    let all = ["--device", &zvol.disk, "--duration", "600"];
+    let capture = Capture::start(&[&all, flags].concat());
     work(&zvol.path())?;
     Ok(capture.interrupt())
 }
