@@ -49,7 +49,9 @@ pub fn run<T: Send + 'static>(
         let signals = Signals::new()?;
         let stop = Stop::default();
         let live = Live::start(plan, roots, selector, stop.clone())?;
-        announce(&live, plan);
+        if plan.announce {
+            announce(&live, plan);
+        }
         attend(signals, &stop, move || work(live), tick).await
     })
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     capture::{self, Setup},
     device::Roots,
+    progress::ProgressKind,
     recording::{self, Recorder},
     source::live::Plan,
 };
@@ -30,7 +31,11 @@ pub(super) fn run(plan: &CapturePlan, roots: &Roots) -> anyhow::Result<ExitStatu
     };
     let live = Plan {
         ask_zpool: plan.ask_zpool,
-        ..live_plan(&plan.trace, Some(Duration::from_nanos(plan.duration_ns)))
+        ..live_plan(
+            &plan.trace,
+            Some(Duration::from_nanos(plan.duration_ns)),
+            plan.progress != ProgressKind::Quiet,
+        )
     };
     let outcome = capture::run(&live, setup).map_err(|error| refuse(error, &live, roots))?;
     if let Some(failure) = &outcome.zpool_failure {

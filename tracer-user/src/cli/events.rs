@@ -44,7 +44,7 @@ pub(super) fn run(plan: &EventsPlan, roots: &Roots) -> anyhow::Result<ExitStatus
         } => {
             let selector = select(trace, *wait, roots)?;
             let plan = plan.clone();
-            let live_plan = live_plan(trace, *duration);
+            let live_plan = live_plan(trace, *duration, !plan.quiet);
             session::run(
                 &live_plan,
                 roots,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The part of a plan that the live source looks at.
-pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>) -> Plan {
+pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>, announce: bool) -> Plan {
     Plan {
         args: trace.args.clone(),
         block_size_bytes: trace.block_size_bytes,
@@ -22,6 +22,7 @@ pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>) -> Plan {
         ring_bytes: trace.ring_bytes,
         kernel_log: trace.kernel_log,
         ask_zpool: false,
+        announce,
     }
 }
 

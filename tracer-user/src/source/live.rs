@@ -51,6 +51,8 @@ pub struct Plan {
     pub kernel_log: bool,
     /// Ask zpool for the layout of the pools.
     pub ask_zpool: bool,
+    /// Say on standard error when everything is attached.
+    pub announce: bool,
 }
 
 /// Ends a capture early from another thread.
