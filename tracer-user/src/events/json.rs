@@ -1,5 +1,5 @@
-//! A line as one JSON object. The keys are documented on [`Line`]; keys may be added, never
-//! renamed.
+//! A line as one JSON object. The keys are documented on [`Line`], and for users in
+//! `docs/events.md`; keys may be added, never renamed.
 
 use std::io;
 

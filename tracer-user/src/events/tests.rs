@@ -208,3 +208,18 @@ fn a_reader_that_goes_away_is_a_broken_pipe() {
     let result = inputs.iter().try_for_each(|input| printer.feed(input));
     assert_eq!(result.unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
 }
+
+#[test]
+fn every_key_of_a_line_is_documented() {
+    let document = include_str!("../../../docs/events.md");
+    let printed = lines(
+        Format::JsonLines,
+        Filter::default(),
+        vec![event(Op::Read, 0, 512)],
+    );
+    let line: serde_json::Map<_, _> = serde_json::from_str(&printed).unwrap();
+    assert!(!line.is_empty());
+    for key in line.keys() {
+        assert!(document.contains(&format!("`{key}`")), "{key}");
+    }
+}
