@@ -7,6 +7,7 @@ mod build_ebpf;
 mod check;
 mod demo;
 mod dist;
+mod fuzz;
 mod process;
 mod python;
 mod test;
@@ -32,6 +33,8 @@ enum Verb {
     Test(test::Options),
     /// Build the binary that users get: one static file.
     Dist,
+    /// Run the decoders on damaged input, five minutes each.
+    Fuzz(fuzz::Options),
     /// Machines with real ZFS, and the acceptance suite inside them.
     Vm(vm::Options),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Demo(options) => return demo::run(&options),
         Verb::Test(options) => test::run(&options),
         Verb::Dist => dist::run(),
+        Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Vm(options) => vm::run(&options),
     };
     match done {

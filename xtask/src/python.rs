@@ -1,5 +1,5 @@
-//! A Python of our own with the libraries that read Parquet: an opinion about our files that is
-//! not ours.
+//! A Python of our own with the libraries that read Parquet and Arrow: an opinion about our files
+//! that is not ours.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::{process, workspace};
 pub(crate) const VARIABLE: &str = "ZVOLTRACE_PYTHON";
 
 /// Pinned, so that a release of theirs does not fail a build of ours.
-const REQUIREMENTS: &str = "duckdb==2.0.1\npyarrow==26.0.1\n";
+const REQUIREMENTS: &str = "duckdb==2.0.1\npolars==2.1.0\npyarrow==26.0.1\n";
 
 /// The interpreter, in a virtual environment in the cache folder; made when it is not there.
 pub(crate) fn environment() -> Result<PathBuf> {

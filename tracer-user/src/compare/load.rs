@@ -60,20 +60,28 @@ pub fn load(path: &Path, options: blktrace::Options) -> anyhow::Result<Loaded> {
 }
 
 fn json_report(from: impl Read, name: &str) -> anyhow::Result<Report> {
-    #[derive(serde::Deserialize)]
-    struct Tagged {
-        schema: Option<String>,
-    }
     let mut text = Vec::new();
     from.take(MAX_JSON_BYTES)
         .read_to_end(&mut text)
         .with_context(|| format!("cannot read {name}"))?;
+    parse(&text, name)
+}
+
+/// Reads a JSON report, for which `name` stands in messages.
+///
+/// # Errors
+/// It is no JSON, no report, or one of another schema.
+pub fn parse(text: &[u8], name: &str) -> anyhow::Result<Report> {
+    #[derive(serde::Deserialize)]
+    struct Tagged {
+        schema: Option<String>,
+    }
     let tagged: Tagged =
-        serde_json::from_slice(&text).with_context(|| format!("{name} is no JSON report"))?;
+        serde_json::from_slice(text).with_context(|| format!("{name} is no JSON report"))?;
     match tagged.schema.as_deref() {
         Some(SCHEMA) => {}
         Some(other) => bail!("{name} has the schema {other}; this zvoltrace compares {SCHEMA}"),
         None => bail!("{name} is JSON, but no report: it names no schema (expected {SCHEMA})"),
     }
-    serde_json::from_slice(&text).with_context(|| format!("{name} is a damaged report"))
+    serde_json::from_slice(text).with_context(|| format!("{name} is a damaged report"))
 }

@@ -11,7 +11,7 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-pub use load::{Loaded, load};
+pub use load::{Loaded, load, parse};
 pub use text::render as render_text;
 
 use crate::report::model::{Code, DeviceReport, Report, Severity};

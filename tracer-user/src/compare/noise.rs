@@ -16,17 +16,18 @@ const Z_99: f64 = 2.575_829;
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "counts far below 2^53")]
 pub fn quantile_interval(histogram: &[LatencyBucket], share: f64) -> Option<Range<u64>> {
-    let n = histogram.iter().map(|bucket| bucket.count).sum::<u64>() as f64;
+    // As floats: the counts of a file that lies overflow an integer.
+    let n: f64 = histogram.iter().map(|bucket| bucket.count as f64).sum();
     let spread = Z_99 * (n * share * (1.0 - share)).sqrt();
     let (low, high) = ((n * share - spread).floor(), (n * share + spread).ceil());
     if low < 1.0 || high > n {
         return None;
     }
     let bucket_of = |rank: f64| {
-        let mut before = 0;
+        let mut before = 0.0;
         histogram.iter().find(|bucket| {
-            before += bucket.count;
-            before as f64 >= rank
+            before += bucket.count as f64;
+            before >= rank
         })
     };
     Some(bucket_of(low)?.from_ns..bucket_of(high)?.to_ns)
