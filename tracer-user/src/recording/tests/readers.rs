@@ -1,12 +1,15 @@
 //! What other programs make of a recording.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use super::given::capture;
 use crate::recording::{Options, Recorder};
 
 /// Opens the file with pyarrow, and asks `DuckDB` what it holds.
-const SCRIPT: &str = r#"
+const PYARROW: &str = r#"
 import sys, pyarrow as pa, duckdb
 rec = pa.ipc.open_stream(sys.argv[1]).read_all()
 print(rec.schema.metadata[b"zvoltrace.recording"].decode(), rec.num_rows)
@@ -19,16 +22,36 @@ print(duckdb.sql("""
 print(duckdb.sql("SELECT kind, count(*) FROM rec GROUP BY kind ORDER BY kind").fetchall())
 "#;
 
-/// Runs Python (`ZVOLTRACE_PYTHON`, else `python3`); `None`, said aloud, where it lacks what the
-/// script needs, which is a failure where the environment was made for it.
-fn python(script: &str, file: &Path) -> Option<String> {
+/// Opens the file with polars, whose reader shares no code with pyarrow's or with ours.
+const POLARS: &str = r#"
+import sys, polars as pl
+rec = pl.read_ipc_stream(sys.argv[1])
+io = rec.filter(pl.col("kind") == "io")
+print(rec.height, io.height)
+print(io.group_by("comm", "op", "flags").agg(
+    pl.len(), pl.sum("bytes"), service_ns=pl.min("service_ns"), offset=pl.max("offset_bytes"),
+    pid=pl.min("pid"), tid=pl.max("tid"), queued=pl.count("queue_ns")).rows())
+kinds = rec.group_by(pl.col("kind").cast(pl.String)).len()
+print(sorted(kinds.rows()))
+"#;
+
+/// Runs Python (`ZVOLTRACE_PYTHON`, else `python3`) on a recording; `None`, said aloud, where it
+/// lacks the modules, which is a failure where the environment was made for it.
+fn python(modules: &str, script: &str) -> Option<String> {
     let required = std::env::var("ZVOLTRACE_PYTHON");
     let python = required.as_deref().unwrap_or("python3");
-    let run = |script: &str| Command::new(python).args(["-c", script]).arg(file).output();
-    let probe = run("import pyarrow, duckdb").ok();
+    let dir = tempfile::tempdir().unwrap();
+    let file = recording(dir.path());
+    let run = |script: &str| {
+        Command::new(python)
+            .args(["-c", script])
+            .arg(&file)
+            .output()
+    };
+    let probe = run(&format!("import {modules}")).ok();
     if !probe.is_some_and(|output| output.status.success()) {
-        assert!(required.is_err(), "{python} lacks pyarrow or duckdb");
-        eprintln!("skipped: {python} lacks pyarrow or duckdb (`cargo xtask test` has them)");
+        assert!(required.is_err(), "{python} lacks one of {modules}");
+        eprintln!("skipped: {python} lacks one of {modules} (`cargo xtask test` has them)");
         return None;
     }
     let output = run(script).unwrap();
@@ -40,16 +63,28 @@ fn python(script: &str, file: &Path) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-#[test]
-fn pyarrow_and_duckdb_read_a_recording() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("rec.arrow");
+/// A recording of more than one batch.
+fn recording(folder: &Path) -> PathBuf {
+    let path = folder.join("rec.arrow");
     let recorder = Recorder::spawn(&path, &Options::default()).unwrap();
     for input in capture(40_000) {
         recorder.offer(input);
     }
     assert!(recorder.finish().error.is_none());
-    let Some(output) = python(SCRIPT, &path) else {
+    path
+}
+
+#[test]
+fn pyarrow_and_duckdb_read_a_recording() {
+    let Some(output) = python("pyarrow, duckdb", PYARROW) else {
+        return;
+    };
+    insta::assert_snapshot!(output);
+}
+
+#[test]
+fn polars_reads_a_recording() {
+    let Some(output) = python("polars", POLARS) else {
         return;
     };
     insta::assert_snapshot!(output);
