@@ -1,7 +1,9 @@
 //! Makes the maps and picks the programs that this kernel takes.
 
+use std::{panic::resume_unwind, sync::Arc, thread};
+
 use aya::{
-    Ebpf, EbpfLoader,
+    Btf, Ebpf, EbpfLoader,
     maps::{HashMap as BpfHashMap, Map, MapData, RingBuf},
 };
 use tracer_common::{
@@ -46,19 +48,30 @@ const LOG_ALL: u8 = u8::MAX;
 /// hash map. Which it takes is found by trying, since distributions backport.
 pub(super) fn load(config: &Config) -> Result<Loaded, TracerError> {
     let path = config.sys.join(btf::VMLINUX);
-    let layout = btf::layout(&btf::open(&path)?)?;
+    // Each parses the kernel's BTF for itself, which is most of the time that a start takes.
+    let (layout, kernel_btf) = thread::scope(|scope| {
+        let layout = scope.spawn(|| btf::layout(&btf::open(&path)?));
+        let kernel_btf = parse_btf(&path);
+        (layout.join(), kernel_btf)
+    });
+    let layout = layout.unwrap_or_else(|payload| resume_unwind(payload))?;
+    let kernel_btf = Arc::new(kernel_btf?);
     raise_memlock_limit();
-    match load_with(config, &layout, Table::Slots) {
+    match load_with(config, &layout, &kernel_btf, Table::Slots) {
         // What refuses the hash map as well is what stands in the way: a kernel before 5.12
         // always refuses the quick table, and its reason would hide the one that matters.
-        Err(TracerError::Refused { .. }) => load_with(config, &layout, Table::Hash),
+        Err(TracerError::Refused { .. }) => load_with(config, &layout, &kernel_btf, Table::Hash),
         other => other,
     }
 }
 
-fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, TracerError> {
+fn load_with(
+    config: &Config,
+    layout: &Layout,
+    kernel_btf: &Arc<Btf>,
+    table: Table,
+) -> Result<Loaded, TracerError> {
     let path = config.sys.join(btf::VMLINUX);
-    let kernel_btf = parse_btf(&path)?;
     let disks = config.disks.get();
     let counters_len = disks.saturating_mul(cpus(config));
     let log_level = if config.kernel_log {
@@ -67,7 +80,7 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
         &LOG_NOTHING
     };
     let mut loader = EbpfLoader::new();
-    loader.btf(Some(&kernel_btf));
+    loader.btf(Some(kernel_btf));
     for (name, value) in &layout.offsets {
         loader.override_global(name, value, true);
     }
@@ -101,7 +114,7 @@ fn load_with(config: &Config, layout: &Layout, table: Table) -> Result<Loaded, T
         ),
     };
     let log = config.kernel_log.then(|| log::open(&mut ebpf)).flatten();
-    let mut programs = Programs::new(ebpf, path, kernel_btf, table);
+    let mut programs = Programs::new(ebpf, path, Arc::clone(kernel_btf), table);
     programs.try_load()?;
     Ok(Loaded {
         programs,

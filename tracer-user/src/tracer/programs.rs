@@ -3,6 +3,7 @@
 use std::{
     os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use aya::{
@@ -43,7 +44,7 @@ pub(super) struct Programs {
     ebpf: Ebpf,
     btf_path: PathBuf,
     /// Parsed when a program is loaded; some 30 MiB, so it is not kept for long.
-    kernel_btf: Option<Btf>,
+    kernel_btf: Option<Arc<Btf>>,
     table: Table,
     attached: Vec<Attached>,
 }
@@ -56,7 +57,7 @@ struct Attached {
 }
 
 impl Programs {
-    pub(super) fn new(ebpf: Ebpf, btf_path: PathBuf, kernel_btf: Btf, table: Table) -> Self {
+    pub(super) fn new(ebpf: Ebpf, btf_path: PathBuf, kernel_btf: Arc<Btf>, table: Table) -> Self {
         Self {
             ebpf,
             btf_path,
@@ -145,7 +146,7 @@ impl Programs {
         let keep = self.kernel_btf.is_some();
         let kernel_btf = match self.kernel_btf.take() {
             Some(btf) => btf,
-            None => parse_btf(&self.btf_path)?,
+            None => Arc::new(parse_btf(&self.btf_path)?),
         };
         let loaded = self.program(name)?.load(tracepoint, &kernel_btf);
         if keep {
