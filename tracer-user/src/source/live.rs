@@ -253,6 +253,8 @@ impl Live {
     /// Detaches, empties the ring, takes the last sample. In this order nothing is counted
     /// that is not delivered.
     fn end(&mut self) {
+        // A rename or a departure since the last look belongs to the report.
+        let looked = self.look_for_devices();
         let run_time_ns = self.tracer.run_time_ns();
         self.tracer.detach();
         while self.drain() {}
@@ -260,6 +262,7 @@ impl Live {
         // Without a time that was asked for, being stopped is how it ends.
         let early = self.stop.reason().filter(|_| self.ends.is_some());
         let mut reasons: Vec<String> = early.cloned().into_iter().collect();
+        reasons.extend(looked.err().map(|error| error.to_string()));
         let refused = self.not_traced.saturating_add(self.refused as u64);
         if refused > 0 {
             reasons.push(format!(
