@@ -40,7 +40,12 @@ pub(crate) fn build_static(package: &str, binary: &str, profile: &str) -> Result
             .args(["--bin", binary])
             .env("CARGO_TARGET_DIR", &folder)
             // The target is named so that the flag leaves build scripts and proc macros alone.
-            .env("RUSTFLAGS", "-C target-feature=+crt-static"),
+            .env("RUSTFLAGS", "-C target-feature=+crt-static")
+            // Symbols stay, for backtraces with names; line tables are five times the code.
+            .env(
+                format!("CARGO_PROFILE_{}_STRIP", profile.to_uppercase()),
+                "debuginfo",
+            ),
     )?;
     let built = if profile == "dev" { "debug" } else { profile };
     let path = folder.join(TARGET).join(built).join(binary);

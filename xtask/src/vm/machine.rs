@@ -2,7 +2,7 @@
 //! console until it ends. The base image is never written (`snapshot=on`).
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,8 +16,21 @@ use super::archive::Archive;
 use super::cache::{self, Entry};
 use super::console::{Console, End};
 
-/// Longest time without a line: emulated, loading ZFS alone takes half a minute.
+/// How long a machine may take.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Altogether.
+    whole: Duration,
+    /// Without a line.
+    silence: Duration,
+    /// To go away once a line has said how it ended.
+    parting: Duration,
+}
+
+/// Longest time without a line: the longest test alone may take four minutes.
 const SILENCE: Duration = Duration::from_mins(5);
+/// Results are handed out after the verdict.
+const PARTING: Duration = Duration::from_mins(1);
 /// Room for what a run hands out.
 const RESULTS_BYTES: u64 = 64 << 20;
 
@@ -112,66 +125,13 @@ impl Machine {
     /// Boots and watches until the machine ends or `limit` is over; the console's lines go to
     /// `log`, those worth it to standard output.
     pub(crate) fn watch(mut self, limit: Duration, log: &Path) -> Result<(Finished, PathBuf)> {
-        let mut log = File::create(log)?;
-        let begin = Instant::now();
-        let mut guard = Guard(
-            self.command
-                .args(["-serial", "stdio", "-monitor", "none"])
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .spawn()
-                .context("cannot start QEMU")?,
-        );
-        let stdout = guard.0.stdout.take().context("QEMU has no output")?;
-        let (sender, lines) = mpsc::sync_channel(256);
-        // Ends with the pipe, which ends with QEMU.
-        std::thread::spawn(move || {
-            let mut reader = BufReader::new(stdout);
-            let mut line = Vec::new();
-            while reader
-                .read_until(b'\n', &mut line)
-                .is_ok_and(|bytes| bytes > 0)
-            {
-                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-                line.clear();
-                if sender.send(text).is_err() {
-                    break;
-                }
-            }
-        });
-        let mut console = Console::default();
-        let mut fallback = loop {
-            let left = limit.saturating_sub(begin.elapsed());
-            if left.is_zero() {
-                break End::TimeOut;
-            }
-            match lines.recv_timeout(left.min(SILENCE)) {
-                Ok(line) => {
-                    writeln!(log, "{line}")?;
-                    if console.line(&line) {
-                        println!("{line}");
-                    }
-                    if matches!(console.end(), Some(End::Lockup)) {
-                        break End::Lockup;
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => break End::PowerOff,
-                Err(RecvTimeoutError::Timeout) if left <= SILENCE => break End::TimeOut,
-                Err(RecvTimeoutError::Timeout) => break End::Silent,
-            }
+        self.command.args(["-serial", "stdio", "-monitor", "none"]);
+        let limits = Limits {
+            whole: limit,
+            silence: SILENCE,
+            parting: PARTING,
         };
-        if let Some(end) = console.end() {
-            fallback = end.clone();
-        }
-        drop(guard);
-        Ok((
-            Finished {
-                end: fallback,
-                console,
-                took: begin.elapsed(),
-            },
-            self.results,
-        ))
+        Ok((watch(&mut self.command, limits, log)?, self.results))
     }
 
     /// Boots with the terminal as console.
@@ -186,8 +146,147 @@ impl Machine {
     }
 }
 
+/// Runs an emulator whose standard output is the machine's console.
+fn watch(emulator: &mut Command, limits: Limits, log: &Path) -> Result<Finished> {
+    let mut log = File::create(log)?;
+    let begin = Instant::now();
+    let mut guard = Guard(
+        emulator
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start QEMU")?,
+    );
+    let lines = lines(guard.0.stdout.take().context("QEMU has no output")?);
+    let mut console = Console::default();
+    let mut until = begin + limits.whole;
+    let end = loop {
+        let left = until.saturating_duration_since(Instant::now());
+        // A machine that never stops printing ends here.
+        if left.is_zero() {
+            break End::TimeOut;
+        }
+        match lines.recv_timeout(left.min(limits.silence)) {
+            Ok(line) => {
+                writeln!(log, "{line}")?;
+                let ended = console.end().is_some();
+                if console.line(&line) {
+                    println!("{line}");
+                }
+                if !ended && console.end().is_some() {
+                    until = until.min(Instant::now() + limits.parting);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break End::PowerOff,
+            Err(RecvTimeoutError::Timeout) if left <= limits.silence => break End::TimeOut,
+            Err(RecvTimeoutError::Timeout) => break End::Silent,
+        }
+    };
+    drop(guard);
+    Ok(Finished {
+        end: console.end().cloned().unwrap_or(end),
+        console,
+        took: begin.elapsed(),
+    })
+}
+
+/// Lines as they come; ends with the pipe, which ends with the process.
+fn lines(pipe: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::sync_channel(256);
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while reader
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|bytes| bytes > 0)
+        {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            if sender.send(text).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
 fn drive(file: &Path, more: &str) -> String {
     // A comma in a value is doubled.
     let file = file.display().to_string().replace(',', ",,");
     format!("file={file},format=raw,if=virtio,cache=unsafe{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, Duration, End, Finished, Limits, watch};
+    use crate::vm::console::Counts;
+
+    const LONG: Duration = Duration::from_mins(1);
+    const SHORT: Duration = Duration::from_millis(300);
+
+    /// Watches a shell script in the place of an emulator.
+    fn run(script: &str, limits: Limits) -> Finished {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        watch(&mut shell, limits, &folder.path().join("console.log")).expect("it runs")
+    }
+
+    const PATIENT: Limits = Limits {
+        whole: LONG,
+        silence: LONG,
+        parting: SHORT,
+    };
+
+    #[test]
+    fn a_verdict_ends_it_though_the_machine_stays() {
+        let finished = run(
+            "echo 'test a ... ok'; echo 'verdict: 1 passed, 0 failed, 0 skipped'; exec sleep 60",
+            PATIENT,
+        );
+        let said = Counts {
+            passed: 1,
+            ..Counts::default()
+        };
+        assert_eq!(finished.end, End::Verdict(said));
+        assert!(finished.took < LONG);
+    }
+
+    #[test]
+    fn a_panic_and_a_lockup_end_it_with_the_console_s_tail() {
+        for (line, end) in [
+            ("Kernel panic - not syncing: Fatal exception", End::Panic),
+            (
+                "watchdog: BUG: soft lockup - CPU#1 stuck for 63s!",
+                End::Lockup,
+            ),
+        ] {
+            let script =
+                format!("echo 'before'; echo '[ 9.1] {line}'; echo 'Call Trace:'; exec sleep 60");
+            let finished = run(&script, PATIENT);
+            assert_eq!(finished.end, end);
+            let tail: Vec<_> = finished.console.tail().collect();
+            assert_eq!(tail.first(), Some(&"before"));
+            assert_eq!(tail.last(), Some(&"Call Trace:"));
+        }
+    }
+
+    #[test]
+    fn silence_and_a_long_run_end_it_and_are_told_apart() {
+        let silent = Limits {
+            silence: SHORT,
+            ..PATIENT
+        };
+        assert_eq!(run("echo a; exec sleep 60", silent).end, End::Silent);
+        let short = Limits {
+            whole: SHORT,
+            ..PATIENT
+        };
+        assert_eq!(run("echo a; exec sleep 60", short).end, End::TimeOut);
+    }
+
+    #[test]
+    fn a_machine_that_goes_away_without_a_verdict_is_no_success() {
+        assert_eq!(run("echo a", PATIENT).end, End::PowerOff);
+    }
 }

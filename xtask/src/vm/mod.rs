@@ -75,6 +75,9 @@ struct TestArgs {
     /// Only tests whose name contains this text; repeatable.
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
+    /// No tests whose name contains this text; repeatable.
+    #[arg(long, value_name = "TEXT")]
+    skip: Vec<String>,
     /// Leave out machines that are not in the cache instead of building them.
     #[arg(long)]
     cached: bool,
@@ -108,7 +111,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn test(args: &TestArgs, filters: &[String]) -> Result<()> {
     needs::ensure(&needs::BOOT)?;
     let programs = Programs::build(args.binary.as_deref())?;
-    let payload = programs.payload(&format!("test\n{}", filters.join("\n")))?;
+    let skipped = args.skip.iter().map(|text| format!("!{text}"));
+    let orders: Vec<_> = filters.iter().cloned().chain(skipped).collect();
+    let payload = programs.payload(&format!("test\n{}", orders.join("\n")))?;
     let mut summary = Vec::new();
     for &suite in args.suites.list() {
         let slot = Slot::take(suite)?;
