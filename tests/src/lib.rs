@@ -13,6 +13,7 @@ pub mod expect;
 pub mod loop_device;
 pub mod plan;
 pub mod queue;
+pub mod recorded;
 pub mod rights;
 pub mod stallable_disk;
 pub mod tmpfs;

@@ -61,17 +61,45 @@ pub struct Class {
 }
 
 impl Class {
-    /// One I/O of `len`, in pieces of at most `max` bytes.
-    fn add(&mut self, len: u64, max: u64) {
-        let mut left = len;
-        while left > 0 {
-            let piece = left.min(max);
-            self.count += 1;
-            self.bytes += piece;
-            *self.sizes.entry(piece).or_default() += 1;
-            left -= piece;
-        }
+    fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+        *self.sizes.entry(bytes).or_default() += 1;
     }
+}
+
+/// What an I/O is at the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A read.
+    Read,
+    /// A write.
+    Write,
+    /// A write with `FUA`.
+    WriteFua,
+    /// A discard.
+    Discard,
+    /// A flush without data.
+    Flush,
+}
+
+/// One I/O at the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Io {
+    /// What it is.
+    pub kind: Kind,
+    /// First byte, from the start of the disk; 0 for a flush, which has no place.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u64,
+}
+
+impl Io {
+    const FLUSH: Self = Self {
+        kind: Kind::Flush,
+        offset: 0,
+        bytes: 0,
+    };
 }
 
 /// What the disk gets of a plan.
@@ -129,10 +157,9 @@ impl Plan {
         Ok(())
     }
 
-    /// What a disk with this queue gets of it.
+    /// The I/Os that a disk with this queue gets of it, in order of submission.
     #[must_use]
-    pub fn expected(&self, queue: &Queue) -> Expected {
-        let mut expected = Expected::default();
+    pub fn ios(&self, queue: &Queue) -> Vec<Io> {
         // A bio-mode driver gets bios whole.
         let max = if queue.blk_mq {
             queue.max_bytes
@@ -147,31 +174,66 @@ impl Plan {
         } else {
             longest_bio
         };
+        let mut ios = Vec::new();
         for step in &self.steps {
-            expected.submitted += 1;
             match *step {
-                Step::Read { len, .. } => expected.read.add(len as u64, max),
-                Step::Write { len, .. } => expected.write.add(len as u64, max),
-                Step::WriteDurable { len, .. } => {
-                    let before = expected.write.count;
-                    expected.write.add(len as u64, max);
-                    if queue.write_cache {
-                        expected.fua += expected.write.count - before;
-                        // The block device's write ends with an fsync of the range
-                        // (block/fops.c, generic_write_sync).
-                        expected.flushes += 1;
-                        expected.submitted += 1;
-                    }
+                Step::Read { offset, len } => cut(&mut ios, Kind::Read, offset, len as u64, max),
+                Step::Write { offset, len } => cut(&mut ios, Kind::Write, offset, len as u64, max),
+                Step::WriteDurable { offset, len } if queue.write_cache => {
+                    cut(&mut ios, Kind::WriteFua, offset, len as u64, max);
+                    // The block device's write ends with an fsync of the range
+                    // (block/fops.c, generic_write_sync).
+                    ios.push(Io::FLUSH);
                 }
-                Step::Flush if queue.write_cache => expected.flushes += 1,
-                Step::Flush => expected.submitted -= 1,
-                Step::Discard { len, .. } => {
-                    expected.discard.add(len, max_discard);
-                    expected.submitted += len.div_ceil(longest_bio) - 1;
+                Step::WriteDurable { offset, len } => {
+                    cut(&mut ios, Kind::Write, offset, len as u64, max);
+                }
+                Step::Flush if queue.write_cache => ios.push(Io::FLUSH),
+                Step::Flush => {}
+                Step::Discard { offset, len } => {
+                    cut(&mut ios, Kind::Discard, offset, len, max_discard);
                 }
             }
         }
+        ios
+    }
+
+    /// What a disk with this queue gets of it, summed.
+    #[must_use]
+    pub fn expected(&self, queue: &Queue) -> Expected {
+        let mut expected = Expected::default();
+        for io in self.ios(queue) {
+            match io.kind {
+                Kind::Read => expected.read.add(io.bytes),
+                Kind::Write => expected.write.add(io.bytes),
+                Kind::WriteFua => {
+                    expected.write.add(io.bytes);
+                    expected.fua += 1;
+                }
+                Kind::Discard => expected.discard.add(io.bytes),
+                Kind::Flush => expected.flushes += 1,
+            }
+        }
+        let bios = Queue {
+            blk_mq: false,
+            ..*queue
+        };
+        expected.submitted = self.ios(&bios).len() as u64;
         expected
+    }
+}
+
+/// One I/O in pieces of at most `max` bytes.
+fn cut(ios: &mut Vec<Io>, kind: Kind, offset: u64, len: u64, max: u64) {
+    let mut done = 0;
+    while done < len {
+        let bytes = (len - done).min(max);
+        ios.push(Io {
+            kind,
+            offset: offset + done,
+            bytes,
+        });
+        done += bytes;
     }
 }
 

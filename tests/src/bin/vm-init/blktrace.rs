@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use zvoltrace_tests::direct::DirectDevice;
-use zvoltrace_tests::plan::{Plan, Step};
+use zvoltrace_tests::plan::{Io, Kind, Plan, Step};
 
 use crate::harness::wait_until;
 use crate::program;
@@ -105,6 +105,22 @@ impl Record {
         self.rwbs.trim_start_matches('F').contains('F')
     }
 
+    /// What it is at the disk; `None` without data.
+    fn io(&self) -> Option<Io> {
+        let kind = match self.rwbs.trim_start_matches('F').chars().next()? {
+            'R' => Kind::Read,
+            'D' => Kind::Discard,
+            'W' if self.is_fua() => Kind::WriteFua,
+            'W' => Kind::Write,
+            _ => return None,
+        };
+        (self.bytes > 0).then_some(Io {
+            kind,
+            offset: self.sector * 512,
+            bytes: self.bytes,
+        })
+    }
+
     /// Whether it carries data to the disk. In blkparse's words a flush before comes first (`FW`),
     /// an empty one has no bytes.
     pub(crate) fn is_write(&self) -> bool {
@@ -121,11 +137,22 @@ impl Record {
 pub(crate) fn visible(plan: &Plan, records: &[Record]) -> Plan {
     let is_durable = |step: &Step| matches!(step, Step::WriteDurable { .. });
     let mut visible = plan.clone();
-    if plan.steps.iter().any(is_durable) && !records.iter().any(Record::is_fua) {
+    if plan.steps.iter().any(is_durable) && !shows_fua(records) {
         visible.steps.retain(|step| !is_durable(step));
         println!("  | blktrace shows no write with FUA on this kernel: compared without them");
     }
     visible
+}
+
+/// Whether any record has `FUA`.
+pub(crate) fn shows_fua(records: &[Record]) -> bool {
+    records.iter().any(Record::is_fua)
+}
+
+/// The I/Os with data that the records of an action are.
+pub(crate) fn ios(records: &[Record], action: &str) -> Vec<Io> {
+    let chosen = records.iter().filter(|record| record.action == action);
+    chosen.filter_map(Record::io).collect()
 }
 
 /// Count and bytes of the records of an action that `wanted` chooses.

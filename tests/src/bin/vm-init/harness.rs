@@ -50,9 +50,21 @@ impl Test {
         }
     }
 
+    /// Whether the filters ask for it: words that its name contains, and with `!` before them
+    /// words that it must not contain.
     fn wanted(&self, filters: &[&str]) -> bool {
-        let named = filters.iter().any(|filter| self.name.contains(filter));
-        named || (filters.is_empty() && !self.on_demand)
+        let skips = filters.iter().filter_map(|filter| filter.strip_prefix('!'));
+        if skips.into_iter().any(|word| self.name.contains(word)) {
+            return false;
+        }
+        let mut words = filters
+            .iter()
+            .filter(|filter| !filter.starts_with('!'))
+            .peekable();
+        if words.peek().is_none() {
+            return !self.on_demand;
+        }
+        words.any(|word| self.name.contains(word))
     }
 }
 
@@ -152,11 +164,78 @@ impl Differences {
         }
     }
 
+    /// Notes what one list has and the other has not, each element as often as it occurs; order
+    /// does not matter.
+    pub(crate) fn same<T: Ord + std::fmt::Debug>(
+        &mut self,
+        what: &str,
+        mut is: Vec<T>,
+        mut should: Vec<T>,
+    ) {
+        is.sort_unstable();
+        should.sort_unstable();
+        let (mut extra, mut missing) = (Vec::new(), Vec::new());
+        let (mut is, mut should) = (is.into_iter().peekable(), should.into_iter().peekable());
+        loop {
+            match (is.peek(), should.peek()) {
+                (Some(left), Some(right)) if left == right => {
+                    is.next();
+                    should.next();
+                }
+                (Some(left), Some(right)) if left < right => extra.extend(is.next()),
+                (Some(_), None) => extra.extend(is.next()),
+                (_, Some(_)) => missing.extend(should.next()),
+                (None, None) => break,
+            }
+        }
+        for (side, list) in [("should not have", extra), ("lacks", missing)] {
+            if !list.is_empty() {
+                let shown = &list[..list.len().min(4)];
+                self.0
+                    .push(format!("{what} {side} {} such as {shown:?}", list.len()));
+            }
+        }
+    }
+
     /// Fails when anything was noted.
     pub(crate) fn none(self) -> Result<()> {
         if self.0.is_empty() {
             return Ok(());
         }
         bail!("{}", self.0.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Differences, Outcome, Test};
+
+    #[test]
+    fn filters_choose_and_skip_by_parts_of_names() {
+        let usual = Test::new("counts_are_exact", || Ok(Outcome::Ok));
+        let asked = Test::on_demand("collect_fixtures", || Ok(Outcome::Ok));
+        assert!(usual.wanted(&[]) && !asked.wanted(&[]));
+        assert!(usual.wanted(&["exact"]) && !usual.wanted(&["fixtures"]));
+        assert!(asked.wanted(&["fixtures"]));
+        assert!(!usual.wanted(&["!exact"]) && !usual.wanted(&["counts", "!exact"]));
+        assert!(usual.wanted(&["!fixtures"]) && !asked.wanted(&["!exact"]));
+    }
+
+    #[test]
+    fn lists_are_compared_as_often_as_each_element_occurs() {
+        let differ = |is: &[u32], should: &[u32]| {
+            let mut differences = Differences::default();
+            differences.same("list", is.to_vec(), should.to_vec());
+            differences.none().err().map(|error| error.to_string())
+        };
+        assert_eq!(differ(&[3, 1, 1], &[1, 3, 1]), None);
+        assert_eq!(
+            differ(&[1, 2, 2], &[2, 5]).as_deref(),
+            Some("list should not have 2 such as [1, 2]\nlist lacks 1 such as [5]")
+        );
+        assert_eq!(
+            differ(&[], &[7]).as_deref(),
+            Some("list lacks 1 such as [7]")
+        );
     }
 }

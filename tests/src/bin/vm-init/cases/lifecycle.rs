@@ -1,12 +1,15 @@
 //! zvols that come, go and change while tracing.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde_json::Value;
 use zvoltrace_tests::capture::Capture;
+use zvoltrace_tests::direct::DirectDevice;
 use zvoltrace_tests::plan::Plan;
 
+use super::held_open;
 use crate::harness::{Differences, Outcome, Test, wait_until};
 use crate::program;
 use crate::zfs::{Mode, POOL, Zvol, disk_of};
@@ -31,29 +34,53 @@ fn rows<'a>(report: &'a Value, dataset: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-fn writes(row: &Value) -> Option<u64> {
-    row["ops"]["write"]["count"].as_u64()
+/// Writes of a size.
+fn writes(row: &Value, bytes: u64) -> Option<u64> {
+    let mut sizes = row["ops"]["write"]["sizes"].as_array()?.iter();
+    let of_size = sizes.find(|size| size["bytes"] == bytes);
+    of_size.map_or(Some(0), |size| size["count"].as_u64())
 }
 
 fn every_zvol() -> Capture {
     Capture::start(&["--device", "zd*", "--duration", "600", "--wait"])
 }
 
-/// After a second of being there, as promised; the pause is the promise, not a guess.
-fn second() {
-    std::thread::sleep(Duration::from_secs(1));
+/// From when on a zvol that comes while tracing is traced without a gap.
+const PROMISED: Duration = Duration::from_secs(1);
+/// A size that no plan here has.
+const KNOCK: usize = 4096;
+
+/// Writes to a new zvol for as long as it may go untraced; how many writes.
+fn knock(path: &Path) -> Result<u64> {
+    let begin = Instant::now();
+    let disk = DirectDevice::open(path, KNOCK)?;
+    let mut count = 0;
+    while begin.elapsed() < PROMISED {
+        disk.write(0, KNOCK)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Some of those writes are seen: tracing began before the time was over.
+fn heard(differences: &mut Differences, row: &Value, knocks: u64) {
+    let seen = writes(row, KNOCK as u64).unwrap_or_default();
+    println!("  | {seen} of the first {knocks} writes to a new zvol were traced");
+    differences.holds(seen > 0 && seen <= knocks, || {
+        format!("{seen} of the first {knocks} writes were traced")
+    });
 }
 
 fn reused() -> Result<Outcome> {
     crate::zfs::pool()?;
     let capture = every_zvol();
     let first = Zvol::create("first", BYTES, "8K", Mode::Bio)?;
-    second();
+    let first_knocks = knock(&first.path())?;
     Plan::random_writes(1, 50, 8192, BYTES).run(&first.path())?;
     let (disk, dataset) = (first.disk.clone(), first.dataset.clone());
     first.destroy()?;
     let next = Zvol::create("second", BYTES, "16K", Mode::Bio)?;
-    second();
+    let next_knocks = knock(&next.path())?;
     Plan::random_writes(2, 70, 16 << 10, BYTES).run(&next.path())?;
     let report = capture.interrupt();
     let mut differences = Differences::default();
@@ -63,8 +90,10 @@ fn reused() -> Result<Outcome> {
     differences.equal("rows of the first", old.len(), 1);
     differences.equal("rows of the second", new.len(), 1);
     if let ([old], [new]) = (&old[..], &new[..]) {
-        differences.equal("writes on the first", writes(old), Some(50));
-        differences.equal("writes on the second", writes(new), Some(70));
+        heard(&mut differences, old, first_knocks);
+        heard(&mut differences, new, next_knocks);
+        differences.equal("writes on the first", writes(old, 8192), Some(50));
+        differences.equal("writes on the second", writes(new, 16 << 10), Some(70));
         differences.holds(old["vanished_ns"].is_u64(), || {
             "the first did not vanish".to_owned()
         });
@@ -83,10 +112,10 @@ fn reused() -> Result<Outcome> {
 
 fn renamed() -> Result<Outcome> {
     let mut zvol = Zvol::create("before", BYTES, "8K", Mode::Bio)?;
+    let _open = held_open(&zvol)?;
     let capture = every_zvol();
     Plan::random_writes(1, 50, 8192, BYTES).run(&zvol.path())?;
     zvol.rename("after")?;
-    second();
     Plan::random_writes(2, 50, 8192, BYTES).run(&zvol.path())?;
     let report = capture.interrupt();
     let mut differences = Differences::default();
@@ -97,7 +126,8 @@ fn renamed() -> Result<Outcome> {
     );
     let new = rows(&report, "tank/after");
     differences.equal("rows of the new name", new.len(), 1);
-    differences.equal("writes", new.first().and_then(|row| writes(row)), Some(100));
+    let count = new.first().and_then(|row| writes(row, 8192));
+    differences.equal("writes", count, Some(100));
     differences.none()?;
     Ok(Outcome::Ok)
 }
@@ -107,21 +137,20 @@ fn cloned() -> Result<Outcome> {
     let capture = every_zvol();
     program::run("zfs", &["snapshot", "tank/origin@s"])?;
     program::run("zfs", &["clone", "tank/origin@s", "tank/clone"])?;
-    let disk = disk_of("tank/clone")?;
-    second();
-    Plan::random_writes(1, 60, 8192, BYTES).run(std::path::Path::new(&format!("/dev/{disk}")))?;
+    let path = Path::new("/dev").join(disk_of("tank/clone")?);
+    let knocks = knock(&path)?;
+    Plan::random_writes(1, 60, 8192, BYTES).run(&path)?;
     let report = capture.interrupt();
     let mut differences = Differences::default();
     let clone = rows(&report, "tank/clone");
     differences.equal("rows of the clone", clone.len(), 1);
-    differences.equal(
-        "writes",
-        clone.first().and_then(|row| writes(row)),
-        Some(60),
-    );
+    if let [clone] = &clone[..] {
+        heard(&mut differences, clone, knocks);
+        differences.equal("writes", writes(clone, 8192), Some(60));
+    }
     let origin_writes = rows(&report, &origin.dataset)
         .first()
-        .and_then(|row| writes(row));
+        .and_then(|row| row["ops"]["write"]["count"].as_u64());
     differences.equal("writes on the origin", origin_writes, Some(0));
     differences.none()?;
     Ok(Outcome::Ok)
@@ -158,7 +187,8 @@ fn snapshots() -> Result<Outcome> {
     let mut differences = Differences::default();
     let row = rows(&report, &zvol.dataset);
     differences.equal("rows of the zvol", row.len(), 1);
-    differences.equal("writes", row.first().and_then(|row| writes(row)), Some(40));
+    let count = row.first().and_then(|row| writes(row, 8192));
+    differences.equal("writes", count, Some(40));
     differences.equal(
         "lost",
         report["capture"]["events"]["lost"].as_u64(),

@@ -6,6 +6,7 @@ mod fixtures;
 mod lifecycle;
 mod lockdown;
 mod proof;
+mod replay;
 mod space;
 mod startup;
 mod suspend;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Test> {
         verdict::TESTS,
         lifecycle::TESTS,
         startup::TESTS,
+        replay::TESTS,
         tools::TESTS,
         space::TESTS,
         fixtures::TESTS,

@@ -19,7 +19,16 @@ use crate::program;
 use crate::results;
 use crate::zfs::{Mode, Zvol, pool};
 
-pub(super) const TESTS: &[Test] = &[Test::on_demand("amplification_proof", table)];
+/// One a workload: each is within the limit of a test.
+pub(super) const TESTS: &[Test] = &[
+    Test::on_demand("amplification_proof_of_random_4k", || table(0)),
+    Test::on_demand("amplification_proof_of_random_8k", || table(1)),
+    Test::on_demand("amplification_proof_of_sequential_4k", || table(2)),
+    Test::on_demand("amplification_proof_of_sequential_1m", || table(3)),
+    Test::on_demand("amplification_proof_of_a_mix_with_reads", || table(4)),
+    Test::on_demand("amplification_proof_of_8k_from_sector_63", || table(5)),
+    Test::on_demand("amplification_proof_of_a_database", || table(6)),
+];
 
 const BLOCKS: [(&str, u64); 4] = [
     ("8K", 8 << 10),
@@ -151,7 +160,8 @@ impl Run {
     }
 }
 
-fn table() -> Result<Outcome> {
+fn table(index: usize) -> Result<Outcome> {
+    let workload = &WORKLOADS[index];
     let mut text = format!(
         "{:17} {:>6} {:>5} {:>7} {:>7} {:>6} {:>8} {:>8} {:>6} {:>10} {:>6}\n",
         "workload",
@@ -167,30 +177,24 @@ fn table() -> Result<Outcome> {
         "error"
     );
     let mut differences = Differences::default();
-    for workload in &WORKLOADS {
-        let runs = BLOCKS
-            .iter()
-            .map(|(block, _)| measure(block, workload))
-            .collect::<Result<Vec<_>>>()?;
-        let begin = text.len();
-        for (index, run) in runs.iter().enumerate() {
-            // The prediction for 64K comes from 8K, every other one from 64K.
-            let other = &runs[if index == 2 { 0 } else { 2 }];
-            row(
-                &mut text,
-                &mut differences,
-                workload.name,
-                index,
-                run,
-                other,
-            )?;
-        }
-        order(&mut differences, workload.name, &runs)?;
-        for line in text[begin..].lines() {
-            println!("zvoltrace-vm: {line}");
-        }
+    let runs = BLOCKS
+        .iter()
+        .map(|(block, _)| measure(block, workload))
+        .collect::<Result<Vec<_>>>()?;
+    for (index, run) in runs.iter().enumerate() {
+        // The prediction for 64K comes from 8K, every other one from 64K.
+        let other = &runs[if index == 2 { 0 } else { 2 }];
+        row(
+            &mut text,
+            &mut differences,
+            workload.name,
+            index,
+            run,
+            other,
+        )?;
     }
-    results::table("amplification.txt", &text)?;
+    order(&mut differences, workload.name, &runs)?;
+    results::table(&format!("amplification-{index}.txt"), &text)?;
     differences.none()?;
     Ok(Outcome::Ok)
 }

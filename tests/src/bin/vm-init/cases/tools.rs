@@ -1,4 +1,4 @@
-//! What the other tools show of the same I/O: a table made by the run.
+//! What the other tools show of the same I/O: a table made by the run, with their versions.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -30,10 +30,10 @@ const TOOLS: [(&str, Reading); 3] = [
     ("biopattern", Reading::Pattern),
 ];
 
-/// How many I/Os a tool's output shows.
+/// How many I/Os a tool's output shows of one disk.
 #[derive(Clone, Copy, Debug)]
 enum Reading {
-    /// `low -> high : count |****|`, summed.
+    /// `low -> high : count |****|` below `disk = NAME`, summed.
     Histogram,
     /// One line an I/O, named by its disk.
     Lines,
@@ -42,20 +42,28 @@ enum Reading {
 }
 
 impl Reading {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Histogram => &["-D"],
+            Self::Lines | Self::Pattern => &[],
+        }
+    }
+
     fn count(self, text: &str, disk: &str) -> u64 {
         match self {
-            Self::Histogram => text
-                .lines()
-                .filter(|line| line.contains("->"))
-                .filter_map(|line| {
-                    line.split_once(':')?
-                        .1
-                        .split_whitespace()
-                        .next()?
-                        .parse::<u64>()
-                        .ok()
-                })
-                .sum(),
+            Self::Histogram => {
+                let mut ours = false;
+                let mut sum = 0;
+                for line in text.lines() {
+                    if let Some(name) = line.trim().strip_prefix("disk = ") {
+                        // Python shows bytes as b'zd0'.
+                        ours = name.trim_start_matches('b').trim_matches('\'') == disk;
+                    } else if ours && line.contains("->") {
+                        sum += number_after(line, ':');
+                    }
+                }
+                sum
+            }
             Self::Lines => {
                 let named = |line: &&str| line.split_whitespace().any(|word| word == disk);
                 text.lines().filter(named).count() as u64
@@ -72,9 +80,32 @@ impl Reading {
     }
 }
 
+fn number_after(line: &str, mark: char) -> u64 {
+    let number = line
+        .split_once(mark)
+        .and_then(|(_, rest)| rest.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default()
+}
+
+/// Version of a package in the image.
+fn version(package: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/packages.txt").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, version) = lines.find(|(name, _)| *name == package)?;
+    Some(version.to_owned())
+}
+
 fn table() -> Result<Outcome> {
-    let mut text = format!("I/Os seen of {WRITES} direct writes of 8K on a zvol\n");
-    writeln!(text, "{:24} {:>10} {:>10}", "tool", "bio", "blk-mq")?;
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let zfs = std::fs::read_to_string("/sys/module/zfs/version")?;
+    let mut text = format!(
+        "I/Os seen of {WRITES} direct writes of 8K on a zvol, kernel {}, ZFS {}\n",
+        kernel.trim(),
+        zfs.trim()
+    );
+    writeln!(text, "{:44} {:>10} {:>10}", "tool", "bio", "blk-mq")?;
     let modes: &[Mode] = if blk_mq_missing().is_some() {
         &[Mode::Bio]
     } else {
@@ -85,7 +116,13 @@ fn table() -> Result<Outcome> {
         let zvol = Zvol::create("tools", BYTES, "64K", *mode)?;
         let mut seen = vec![
             ("zvoltrace".to_owned(), ours(&zvol)?),
-            ("blktrace Q, C".to_owned(), theirs(&zvol)?),
+            (
+                format!(
+                    "blktrace Q, C ({})",
+                    version("blktrace").unwrap_or_default()
+                ),
+                theirs(&zvol)?,
+            ),
         ];
         for (name, reading) in TOOLS {
             seen.push(other(name, reading, &zvol)?);
@@ -99,7 +136,7 @@ fn table() -> Result<Outcome> {
     }
     for (name, counts) in rows {
         let of = |index: usize| counts.get(index).map_or("-", String::as_str);
-        writeln!(text, "{name:24} {:>10} {:>10}", of(0), of(1))?;
+        writeln!(text, "{name:44} {:>10} {:>10}", of(0), of(1))?;
     }
     results::table("tools.txt", &text)?;
     Ok(Outcome::Ok)
@@ -133,25 +170,36 @@ fn theirs(zvol: &Zvol) -> Result<String> {
     Ok(format!("{}, {}", of("Q"), of("C")))
 }
 
-/// Runs one of the eBPF tools beside the writes. When it is attached is seen in the kernel, since
-/// not every one of them says so.
+/// Runs one of the eBPF tools beside the writes. Each prints a line when it is attached.
 fn other(name: &str, reading: Reading, zvol: &Zvol) -> Result<(String, String)> {
-    let Some(binary) = [format!("{name}-libbpf"), format!("{name}-bpfcc")]
-        .into_iter()
-        .find(|name| program::exists(name))
-    else {
+    let Some((binary, package)) = [
+        (format!("{name}-libbpf"), "libbpf-tools"),
+        // Without a suffix in bookworm.
+        (name.to_owned(), "libbpf-tools"),
+        (format!("{name}-bpfcc"), "bpfcc-tools"),
+    ]
+    .into_iter()
+    .find(|(binary, package)| program::exists(binary) && version(package).is_some()) else {
         return Ok((name.to_owned(), "no package".to_owned()));
     };
+    let label = format!(
+        "{name} ({package} {})",
+        version(package).unwrap_or_default()
+    );
     let out = format!("/tmp/{name}-{}.txt", zvol.disk);
-    let before = programs();
-    let mut child = program::command(&binary)
+    // Into a file they would keep that line to themselves.
+    let mut child = program::command("stdbuf")
+        .args(["-oL", &binary])
+        .args(reading.arguments())
+        .env("PYTHONUNBUFFERED", "1")
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)
         .stderr(File::create(format!("{out}.err"))?)
         .spawn()
         .with_context(|| format!("cannot start {binary}"))?;
+    let says = || std::fs::metadata(&out).is_ok_and(|metadata| metadata.len() > 0);
     let attached = wait_until("a tool to attach", Duration::from_mins(2), || {
-        programs() > before || !matches!(child.try_wait(), Ok(None))
+        says() || !matches!(child.try_wait(), Ok(None))
     });
     if attached.is_err() || !matches!(child.try_wait(), Ok(None)) {
         let _ = child.kill();
@@ -160,15 +208,12 @@ fn other(name: &str, reading: Reading, zvol: &Zvol) -> Result<(String, String)> 
             "zvoltrace-vm: {binary}: {}",
             said.lines().last().unwrap_or("no reason given")
         );
-        return Ok((binary, "fails".to_owned()));
+        return Ok((label, "fails".to_owned()));
     }
-    // Loaded is not yet attached; a settled udev gives it the moment it needs.
-    program::run("udevadm", &["settle"])?;
-    std::thread::sleep(Duration::from_secs(2));
     plan().run(&zvol.path())?;
     end(&mut child)?;
     let text = std::fs::read_to_string(&out)?;
-    Ok((binary, reading.count(&text, &zvol.disk).to_string()))
+    Ok((label, reading.count(&text, &zvol.disk).to_string()))
 }
 
 fn end(child: &mut Child) -> Result<()> {
@@ -180,25 +225,4 @@ fn end(child: &mut Child) -> Result<()> {
         child.kill()?;
     }
     Ok(())
-}
-
-/// eBPF programs loaded now, as the kernel numbers them in every process's descriptors.
-fn programs() -> usize {
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with(|first: char| first.is_ascii_digit())
-        })
-        .flat_map(|entry| {
-            std::fs::read_dir(entry.path().join("fd"))
-                .into_iter()
-                .flatten()
-                .flatten()
-        })
-        .filter_map(|descriptor| std::fs::read_link(descriptor.path()).ok())
-        .filter(|target| target.to_string_lossy().contains("bpf-prog"))
-        .count()
 }

@@ -1,0 +1,118 @@
+//! A capture on one zvol, exported, replayed by fio on another zvol, and captured again.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+use zvoltrace_tests::binary;
+use zvoltrace_tests::capture::{self, Capture};
+use zvoltrace_tests::plan::{Plan, Step};
+
+use super::{Quiet, device, held_open};
+use crate::harness::{Differences, Outcome, Test};
+use crate::program;
+use crate::zfs::{Mode, Zvol, blk_mq_missing};
+
+pub(super) const TESTS: &[Test] = &[
+    Test::new("fio_repeats_a_capture_on_another_zvol_in_bio_mode", || {
+        replay(Mode::Bio)
+    }),
+    Test::new(
+        "fio_repeats_a_capture_on_another_zvol_in_blk_mq_mode",
+        || replay(Mode::BlkMq),
+    ),
+];
+
+const BYTES: u64 = 64 << 20;
+const FOLDER: &str = "/tmp/replay";
+
+/// Like a guest's: sizes from 4K to 512K, reads between the writes, a flush now and then.
+fn plan() -> Plan {
+    let mut plan = Plan::default();
+    for (seed, count, len) in [
+        (1, 120, 8192),
+        (2, 80, 4096),
+        (3, 20, 128 << 10),
+        (4, 3, 512 << 10),
+    ] {
+        plan.steps
+            .extend(Plan::random_writes(seed, count, len, BYTES).steps);
+    }
+    let reads = Plan::random_writes(5, 30, 16 << 10, BYTES).steps;
+    plan.steps.extend(reads.into_iter().map(|step| match step {
+        Step::Write { offset, len } => Step::Read { offset, len },
+        other => other,
+    }));
+    for at in (0..plan.steps.len()).step_by(50).rev() {
+        plan.steps.insert(at, Step::Flush);
+    }
+    plan
+}
+
+fn replay(mode: Mode) -> Result<Outcome> {
+    if let (Mode::BlkMq, Some(why)) = (mode, blk_mq_missing()) {
+        return Ok(Outcome::Skipped(why));
+    }
+    if !program::exists("fio") {
+        return Ok(Outcome::Skipped("this image has no fio".to_owned()));
+    }
+    fs::create_dir_all(FOLDER)?;
+    let path = |name: &str| format!("{FOLDER}/{name}");
+    let (recording, log) = (path("first.arrows"), path("first.log"));
+
+    let first = Zvol::create("captured", BYTES, "16K", mode)?;
+    let report = {
+        let _quiet = Quiet::begin()?;
+        let _held = held_open(&first)?;
+        let capture = Capture::start(&[
+            "--device",
+            &first.disk,
+            "--duration",
+            "600",
+            "--record",
+            &recording,
+        ]);
+        plan().run(&first.path())?;
+        capture.interrupt()
+    };
+    let expected = traffic(capture::device(&report, &first.disk));
+
+    let export = binary::command(&["export", &recording, "--to", "fio", "-o", &log])
+        .stdin(Stdio::null())
+        .output()?;
+    ensure!(
+        export.status.success(),
+        "export failed: {}",
+        String::from_utf8_lossy(&export.stderr)
+    );
+    let second = Zvol::create("replayed", BYTES, "64K", mode)?;
+    let replayed = device(&second, |target| {
+        let status = program::command("fio")
+            .arg("first.log.replay.fio")
+            .env("TARGET", target)
+            .current_dir(Path::new(FOLDER))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()?;
+        ensure!(status.success(), "fio failed: {status}");
+        Ok(())
+    })?;
+    let mut differences = Differences::default();
+    differences.equal("replayed", traffic(&replayed), expected);
+    differences.none()?;
+    Ok(Outcome::Ok)
+}
+
+/// What must be the same: counts, bytes, exact sizes of each kind, flushes.
+fn traffic(device: &Value) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    for op in ["read", "write", "discard", "other"] {
+        for key in ["count", "bytes", "errors", "sizes"] {
+            all.push((format!("{op} {key}"), device["ops"][op][key].clone()));
+        }
+    }
+    all.push(("flushes".to_owned(), device["flush"]["count"].clone()));
+    all
+}
