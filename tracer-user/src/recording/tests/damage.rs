@@ -65,6 +65,22 @@ fn files_of_other_kinds_are_named() {
 }
 
 #[test]
+fn data_of_the_other_byte_order_is_refused() {
+    let mut bytes = write(&capture(1), None, false).bytes();
+    // The schema's byte order is not written when it is the usual one: point the first slot of
+    // its table of offsets at bytes that are not 0 (flatbuffers, "vtable").
+    let message = arrow_ipc::root_as_message(&bytes[8..]).unwrap();
+    let table = 8 + message.header_as_schema().unwrap()._tab.loc();
+    let offset = i32::from_le_bytes(bytes[table..table + 4].try_into().unwrap());
+    let offsets = table.checked_add_signed(-offset as isize).unwrap();
+    bytes[offsets + 4..offsets + 6].copy_from_slice(&4_u16.to_le_bytes());
+    let (found, error) = read(&[bytes]);
+    assert!(found.is_empty());
+    let error = error.unwrap();
+    assert!(error.contains("big-endian Arrow data"), "{error}");
+}
+
+#[test]
 fn bytes_behind_the_end_are_told_and_what_is_before_them_kept() {
     let inputs = capture(100);
     let bytes = write(&inputs, None, false).bytes();
