@@ -164,3 +164,22 @@ pub(super) fn explain(facts: &Facts<'_>) -> Vec<RuleTrace> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_has_every_rule_in_the_order_in_which_they_win() {
+        let readme = include_str!("../../../../README.md");
+        let rows: Vec<String> = RULES
+            .iter()
+            .map(|rule| format!("| `{}` | {} |", rule.code, rule.condition))
+            .collect();
+        let places: Vec<Option<usize>> = rows.iter().map(|row| readme.find(row)).collect();
+        for (row, place) in rows.iter().zip(&places) {
+            assert!(place.is_some(), "README.md lacks the row {row}");
+        }
+        assert!(places.is_sorted(), "{places:?}");
+    }
+}
