@@ -21,13 +21,19 @@ pub struct LoopDevice {
 impl LoopDevice {
     /// A device of `bytes` (a multiple of 4,096) on a file in the folder for temporary files.
     pub fn new(bytes: u64) -> Result<Self> {
-        Self::on_sparse_file(bytes, false)
+        Self::on_sparse_file(&std::env::temp_dir(), bytes, false)
+    }
+
+    /// A device of `bytes` on a file in memory, which takes what is written to it. The last close
+    /// of a device waits until its file is deleted: seconds on a disk, nothing here.
+    pub fn in_memory(bytes: u64) -> Result<Self> {
+        Self::on_sparse_file(Path::new("/dev/shm"), bytes, false)
     }
 
     /// A device of `bytes` with one partition of `sectors` (512 B) at `first_sector`; it has the
     /// name of [`Self::partition`].
     pub fn with_partition(bytes: u64, first_sector: u64, sectors: u64) -> Result<Self> {
-        let device = Self::on_sparse_file(bytes, true)?;
+        let device = Self::on_sparse_file(&std::env::temp_dir(), bytes, true)?;
         run(Command::new("addpart").arg(device.path()).args([
             "1",
             &first_sector.to_string(),
@@ -36,8 +42,13 @@ impl LoopDevice {
         Ok(device)
     }
 
-    fn on_sparse_file(bytes: u64, partitions: bool) -> Result<Self> {
-        let file = tempfile::NamedTempFile::new().context("cannot make the loop device's file")?;
+    fn on_sparse_file(folder: &Path, bytes: u64, partitions: bool) -> Result<Self> {
+        let file = tempfile::NamedTempFile::new_in(folder).with_context(|| {
+            format!(
+                "cannot make a file for a loop device in {}",
+                folder.display()
+            )
+        })?;
         file.as_file().set_len(bytes)?;
         Self::on_file(file.path(), partitions)
     }

@@ -20,7 +20,7 @@ use zvoltrace_tests::workload;
 
 use crate::{process, workspace};
 
-/// Size of the device; its file is sparse and takes what is written, at most this.
+/// Size of the device; its file is in memory and takes what is written, at most this.
 const SIZE_BYTES: u64 = 512 << 20;
 /// Exit status of zvoltrace when a prerequisite is missing.
 const PREREQUISITE: u8 = 3;
@@ -59,7 +59,7 @@ fn trace(options: &Options) -> Result<ExitStatus> {
     build.current_dir(workspace::root()?);
     process::run(build.args(["build", "--release", "--locked", "--bin", "zvoltrace"]))?;
 
-    let device = LoopDevice::new(SIZE_BYTES)?;
+    let device = LoopDevice::in_memory(SIZE_BYTES)?;
     eprintln!(
         "demo: on {}: 80 % random writes of 8K, 15 % of 4K, 5 % reads; judged against 128K blocks",
         device.name()
