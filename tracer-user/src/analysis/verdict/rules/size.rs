@@ -107,10 +107,12 @@ fn amplification(facts: &Facts<'_>) -> Vec<String> {
             TxgSource::Kstat => "as the pool's txgs kstat has them",
             TxgSource::Assumed => "assumed by zfs_txg_timeout",
         };
+        let number = facts.insight.groups.groups;
         evidence.push(format!(
-            "coalesced {} over {} transaction groups, {groups}; worst case {}",
+            "coalesced {} over {} transaction group{}, {groups}; worst case {}",
             factor(coalesced),
-            count(facts.insight.groups.groups),
+            count(number),
+            if number == 1 { "" } else { "s" },
             factor(worst)
         ));
     }
