@@ -51,11 +51,7 @@ pub(crate) const BOOT: [Need; 2] = [
 
 /// Installs the packages whose programs are missing, or names them.
 pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
-    let missing: Vec<_> = needs
-        .iter()
-        .filter(|need| !on_path(need.program))
-        .map(|need| need.package)
-        .collect();
+    let missing: Vec<_> = missing(needs).map(|need| need.package).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -64,7 +60,19 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
         bail!("missing on this machine: {names}; install them and run this again");
     }
     eprintln!("installing {names}");
-    install(&missing).with_context(|| format!("cannot install {names} by myself"))
+    install(&missing).with_context(|| format!("cannot install {names} by myself"))?;
+    match self::missing(needs).next() {
+        Some(need) => bail!(
+            "{} is installed, but {} is not on PATH",
+            need.package,
+            need.program
+        ),
+        None => Ok(()),
+    }
+}
+
+fn missing(needs: &[Need]) -> impl Iterator<Item = &Need> {
+    needs.iter().filter(|need| !on_path(need.program))
 }
 
 fn install(packages: &[&str]) -> Result<()> {
