@@ -45,10 +45,10 @@ fn raidz2() -> Result<Outcome> {
     differences.equal("layout", row["layout"].as_str(), Some("raidz2:6"));
     differences.holds(row["fill_share"].is_number(), || "no fill_share".to_owned());
     for (what, measured) in [("space_raw", raw), ("space_used", used)] {
-        // Metadata comes on top of the data.
+        // Metadata comes on top of the data, and a little of what was there before is freed.
         let said = said[what].as_f64().unwrap_or(f64::NAN);
-        differences.holds((said..said * 1.05).contains(&measured), || {
-            format!("{what}: said {said:.2}, measured {measured:.2}")
+        differences.holds((said * 0.99..said * 1.05).contains(&measured), || {
+            format!("{what}: said {said:.4}, measured {measured:.4}")
         });
     }
     differences.none()?;
