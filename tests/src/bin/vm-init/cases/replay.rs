@@ -28,15 +28,11 @@ pub(super) const TESTS: &[Test] = &[
 const BYTES: u64 = 64 << 20;
 const FOLDER: &str = "/tmp/replay";
 
-/// Like a guest's: sizes from 4K to 512K, reads between the writes, a flush now and then.
+/// Like a guest's: sizes from 4K to 128K, reads between the writes, a flush now and then. No
+/// longer ones: blk-mq would cut them by the block size, which differs between the two zvols.
 fn plan() -> Plan {
     let mut plan = Plan::default();
-    for (seed, count, len) in [
-        (1, 120, 8192),
-        (2, 80, 4096),
-        (3, 20, 128 << 10),
-        (4, 3, 512 << 10),
-    ] {
+    for (seed, count, len) in [(1, 120, 8192), (2, 80, 4096), (3, 20, 128 << 10)] {
         plan.steps
             .extend(Plan::random_writes(seed, count, len, BYTES).steps);
     }
