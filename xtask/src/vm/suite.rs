@@ -41,6 +41,10 @@ impl Suite {
             Self::Bullseye => "bpfcc-tools",
             _ => "libbpf-tools",
         });
+        if self == Self::Trixie {
+            // Replays an export; large with what it brings along, so it is in one image only.
+            packages.push("fio");
+        }
         packages
     }
 
