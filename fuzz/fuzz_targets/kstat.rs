@@ -2,9 +2,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tracer_user::kstat::{parse_objset, parse_txgs};
+use tracer_user::kstat::{ClockPair, parse_objset, parse_txgs};
 
 fuzz_target!(|text: &str| {
     let _ = parse_objset(text);
-    let _ = parse_txgs(text);
+    // Clocks that have parted, in both directions.
+    for (monotonic_ns, raw_ns) in [(9_000_000, 5_000_000), (5_000_000, 9_000_000)] {
+        let clocks = ClockPair {
+            monotonic_ns,
+            raw_ns,
+        };
+        let _ = parse_txgs(text, clocks);
+    }
 });
