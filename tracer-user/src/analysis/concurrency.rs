@@ -65,35 +65,48 @@ impl InFlight {
 
     /// Settles up to the completion in the middle of what is held.
     fn settle_half(&mut self) {
-        // Nearly sorted already, which the stable sort makes use of.
-        self.held.sort_by_key(|flight| flight.end_ns);
+        self.sort_held();
         if let Some(middle) = self.held.get(self.held.len() / 2) {
             self.settle_until(middle.end_ns);
         }
     }
 
-    /// Sweeps over the borders of the held I/Os up to a moment.
+    fn sort_held(&mut self) {
+        // Nearly sorted already, which the stable sort makes use of.
+        self.held.sort_by_key(|flight| flight.end_ns);
+    }
+
+    /// Sweeps over the borders of the held I/Os, which are in order of completion, up to a
+    /// moment.
     fn settle_until(&mut self, until_ns: u64) {
         let from_ns = self.settled_until_ns;
-        let mut borders: Vec<(u64, i64)> = Vec::with_capacity(self.held.len() * 2);
-        for flight in &self.held {
-            if flight.start_ns < until_ns {
-                borders.push((flight.start_ns.max(from_ns), 1));
-                if flight.end_ns < until_ns {
-                    borders.push((flight.end_ns.max(from_ns), -1));
-                }
-            }
-        }
-        // At one moment completions come first: the two were never in flight together.
-        borders.sort_unstable();
+        let within = self.held.iter().filter(|flight| flight.start_ns < until_ns);
+        let mut starts: Vec<u64> = within.map(|flight| flight.start_ns.max(from_ns)).collect();
+        starts.sort_unstable();
+        let completed = self.held.partition_point(|flight| flight.end_ns < until_ns);
+        let mut starts = starts.into_iter().peekable();
         let (mut level, mut since_ns) = (0_i64, from_ns);
-        for (at_ns, step) in borders {
+        let mut ends = 0;
+        loop {
+            let end_ns = (ends < completed).then(|| self.held[ends].end_ns.max(from_ns));
+            // At one moment completions come first: the two were never in flight together.
+            let (at_ns, step) = match (starts.peek(), end_ns) {
+                (Some(start_ns), None) => (*start_ns, 1),
+                (Some(start_ns), Some(end_ns)) if *start_ns < end_ns => (*start_ns, 1),
+                (_, Some(end_ns)) => (end_ns, -1),
+                (None, None) => break,
+            };
+            if step > 0 {
+                starts.next();
+            } else {
+                ends += 1;
+            }
             self.spend(level, at_ns - since_ns);
             level += step;
             since_ns = at_ns;
         }
         self.spend(level, until_ns.saturating_sub(since_ns));
-        self.held.retain(|flight| flight.end_ns >= until_ns);
+        self.held.drain(..completed);
         self.settled_until_ns = self.settled_until_ns.max(until_ns);
     }
 
@@ -115,6 +128,7 @@ impl InFlight {
     pub(super) fn depth(&self, observed_ns: u64) -> Depth {
         let mut all = self.clone();
         if let Some(last_ns) = self.held.iter().map(|flight| flight.end_ns).max() {
+            all.sort_held();
             all.settle_until(last_ns.saturating_add(1));
         }
         let busy_ns: u64 = all.time_at_ns.iter().sum();

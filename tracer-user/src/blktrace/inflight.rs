@@ -265,6 +265,15 @@ impl InFlight {
         now_ns: u64,
         wanted: impl Fn(&Io) -> bool,
     ) -> Option<Io> {
+        let is_same = |io: &Io| io.kind == kind && io.end_sector == end_sector;
+        if let Set::Few(ios) = &mut self.0 {
+            let at = ios.partition_point(|io| io.key() < (kind, end_sector, 0));
+            let first = ios.get(at).filter(|io| is_same(io))?;
+            // Nearly always the only one.
+            if !ios.get(at + 1).is_some_and(is_same) {
+                return wanted(first).then(|| ios.remove(at));
+            }
+        }
         let mut same_key = self.ending(kind, end_sector, end_sector);
         let first = same_key.next()?;
         let io = match same_key.next_back() {
