@@ -37,3 +37,4 @@ pub(crate) mod testing;
 mod tests;
 
 pub use collector::{Collector, Explanation, Options};
+pub(crate) use totals::is_counted_below;

@@ -12,15 +12,17 @@ use super::{
     device::DeviceState,
     op::{OpEvents, Phases, without_events},
 };
-use crate::report::model::{OpStats, Ops};
+use crate::{
+    input::Device,
+    report::model::{OpStats, Ops},
+};
 
-/// Devices whose I/O passes another traced device as well.
-fn is_counted_below(device: &DeviceState, names: &BTreeSet<&str>) -> bool {
+/// Whether a device's I/O passes another traced device as well; `names` are the traced ones'.
+pub(crate) fn is_counted_below(device: &Device, names: &BTreeSet<&str>) -> bool {
     device
-        .device
         .stacked_on
         .iter()
-        .any(|below| *below != device.device.name && names.contains(below.as_str()))
+        .any(|below| *below != device.name && names.contains(below.as_str()))
 }
 
 /// Sums of all classes but flushes.
@@ -28,7 +30,7 @@ pub(super) fn totals(devices: &[DeviceState], latency_digits: u8) -> Ops {
     let names: BTreeSet<&str> = devices.iter().map(|d| d.device.name.as_str()).collect();
     let counted: Vec<&DeviceState> = devices
         .iter()
-        .filter(|device| !is_counted_below(device, &names))
+        .filter(|device| !is_counted_below(&device.device, &names))
         .collect();
     let all_split = !counted.is_empty()
         && counted
