@@ -1,10 +1,13 @@
-//! The way from the thread that drains the ring to the one that prints: bounded, and never a
+//! The way from the thread that drains the ring to the one that prints or shows: bounded, and never a
 //! reason to wait. What finds no room is dropped and counted, like an event that the ring lost.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-    mpsc,
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::Duration,
 };
 
 use crate::input::Input;
@@ -64,15 +67,27 @@ impl Sender {
     }
 }
 
+impl Receiver {
+    /// The next input, waiting for it no longer than `patience`.
+    ///
+    /// # Errors
+    /// None came in time, or none comes any more.
+    pub fn next_within(&self, patience: Duration) -> Result<Input, RecvTimeoutError> {
+        self.from.recv_timeout(patience).inspect(|i| self.took(i))
+    }
+
+    fn took(&self, input: &Input) {
+        if let Input::Events(events) = input {
+            self.waiting.fetch_sub(events.len(), Ordering::Relaxed);
+        }
+    }
+}
+
 impl Iterator for Receiver {
     type Item = Input;
 
     fn next(&mut self) -> Option<Input> {
-        let input = self.from.recv().ok()?;
-        if let Input::Events(events) = &input {
-            self.waiting.fetch_sub(events.len(), Ordering::Relaxed);
-        }
-        Some(input)
+        self.from.recv().ok().inspect(|i| self.took(i))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 use super::{
-    content::{self, Bars, Fact, Table, severity_word},
+    content::{self, Bars, BlockRow, Fact, Table, severity_word},
     model::{DeviceReport, Report},
     prose::printable,
 };
@@ -132,11 +132,13 @@ impl Page {
             lifetime_ns,
             true,
         ));
+        let sides = content::distributions(&device.ops);
+        let block_bytes = device.volblocksize_bytes;
         self.bars(
             "size",
-            &content::sizes(&device.ops, device.volblocksize_bytes),
+            &content::sizes(&sides, block_bytes, BlockRow::IfSeen),
         );
-        self.bars("latency", &content::latencies(&device.ops, true));
+        self.bars("latency", &content::latencies(&sides, true));
         self.facts(&content::workload_facts(device, end_ns));
         if let Some((title, table)) = content::candidates(device) {
             self.paragraph(&title);

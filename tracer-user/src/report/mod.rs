@@ -1,6 +1,6 @@
 //! The report model of the contract and its renderings.
 
-mod content;
+pub(crate) mod content;
 pub mod json;
 pub mod markdown;
 pub mod model;
@@ -8,6 +8,7 @@ pub mod prose;
 pub mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
+pub(crate) mod shape;
 pub mod style;
 pub mod text;
 pub mod units;

@@ -3,12 +3,15 @@
 use textwrap::{Options, WordSeparator, WordSplitter};
 
 /// Makes text from outside (names, arguments, kernel words) safe to print: what could move the
-/// cursor or turn the direction of writing becomes `?`.
+/// cursor, turn the direction of writing or hide (signs without a width) becomes `?`.
 #[must_use]
 pub fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+            '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}' => '?',
             c if c.is_control() => '?',
             c => c,
         })
@@ -40,5 +43,6 @@ mod tests {
         let lines = wrap("- ", "  ", "the zvol tank/vm-100-disk-0 is new", 22);
         assert_eq!(lines, ["- the zvol", "  tank/vm-100-disk-0", "  is new"]);
         assert_eq!(printable("a\u{1b}[2J\u{202e}b\né"), "a?[2J?b?é");
+        assert_eq!(printable("tank/\u{200b}\u{feff}"), "tank/??");
     }
 }

@@ -97,6 +97,20 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A share of 1 as whole percent, for narrow columns: `80%`; `<1%` and `>99%` rather than a
+/// false 0 or 100.
+#[must_use]
+pub fn whole_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.5 {
+        "<1%".into()
+    } else if (99.5..100.0).contains(&percent) {
+        ">99%".into()
+    } else {
+        format!("{percent:.0}%")
+    }
+}
+
 /// A share of counts as percent; `-` of nothing.
 #[must_use]
 pub fn percent_of(part: u64, whole: u64) -> String {
@@ -147,6 +161,18 @@ pub fn duration(ns: u64, unicode: bool) -> String {
         _ => (3600e9, "h"),
     };
     format!("{} {unit}", three_digits(value / divisor))
+}
+
+/// A moment as a clock shows it, since the start: `0:12:34`.
+#[must_use]
+pub fn clock(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    format!(
+        "{}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 #[cfg(test)]
@@ -227,6 +253,22 @@ mod tests {
             assert_eq!(percent(share), text);
         }
         assert_eq!(percent_of(1, 0), "-");
+        for (share, text) in [
+            (0.0, "0%"),
+            (0.004, "<1%"),
+            (0.8, "80%"),
+            (0.996, ">99%"),
+            (1.0, "100%"),
+        ] {
+            assert_eq!(whole_percent(share), text);
+        }
+    }
+
+    #[test]
+    fn a_moment_is_written_as_on_a_clock() {
+        assert_eq!(clock(59_999_999_999), "0:00:59");
+        assert_eq!(clock(754_000_000_000), "0:12:34");
+        assert_eq!(clock(360_000_000_000_000), "100:00:00");
     }
 
     #[test]

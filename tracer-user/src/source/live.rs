@@ -322,7 +322,7 @@ impl Source for Live {
 }
 
 /// Now, `CLOCK_MONOTONIC`, ns: the clock of the hooks (`bpf_ktime_get_ns`).
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);

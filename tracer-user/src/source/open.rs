@@ -88,7 +88,7 @@ pub fn look(path: &Path) -> anyhow::Result<Opened> {
 ///
 /// # Errors
 /// A file cannot be read or is of no known format, or the files do not belong together.
-pub fn open(inputs: &[PathBuf], options: Options) -> anyhow::Result<Box<dyn Source>> {
+pub fn open(inputs: &[PathBuf], options: Options) -> anyhow::Result<Box<dyn Source + Send>> {
     let mut opened = Vec::new();
     for path in inputs {
         // A folder or a base name is a trace's; so may be a name that leads to nothing, which

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::{
-    model::{LatencyBucket, OpStats, Ops},
+    model::{LatencyBucket, Ops, Rest, SizeCount},
     units::{count, duration, float, percent_of, size},
 };
 
@@ -12,35 +12,71 @@ const SIZES_SHOWN: usize = 8;
 /// Rows of a latency distribution; a wider one gets coarser ranges.
 const RANGES_SHOWN: u32 = 12;
 
-/// A distribution of one or two operations over the same rows.
+/// What bars are made of: one operation's sizes and latencies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Distribution<'a> {
+    /// Operation, in the plural.
+    pub(crate) name: &'static str,
+    /// Exact sizes, most frequent first.
+    pub(crate) sizes: &'a [SizeCount],
+    /// I/Os of all other sizes.
+    pub(crate) sizes_rest: Rest,
+    /// Latency by ranges, empty ones left out.
+    pub(crate) latency: &'a [LatencyBucket],
+}
+
+/// Whether the block size has a row on the axis of sizes though no I/O was of that size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockRow {
+    /// Only if an I/O was.
+    IfSeen,
+    /// Always: it says on which side of it the sizes are.
+    Always,
+}
+
+/// A distribution of some operations over the same rows.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct Bars {
+pub(crate) struct Bars {
     /// Operations, in the order of each row's bars.
-    pub(in super::super) sides: Vec<&'static str>,
+    pub(crate) sides: Vec<&'static str>,
     /// Rows in the order of the axis.
-    pub(in super::super) rows: Vec<BarRow>,
+    pub(crate) rows: Vec<BarRow>,
 }
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct BarRow {
+pub(crate) struct BarRow {
     /// Size or range.
-    pub(in super::super) label: String,
+    pub(crate) label: String,
     /// Whether this is the block size.
-    pub(in super::super) is_block: bool,
+    pub(crate) is_block: bool,
     /// One for each side; `None` where nothing was seen.
-    pub(in super::super) bars: Vec<Option<Bar>>,
+    pub(crate) bars: Vec<Option<Bar>>,
 }
 
 /// One bar.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct Bar {
+pub(crate) struct Bar {
     /// Exact count.
-    pub(in super::super) count: String,
+    pub(crate) count: String,
     /// Share of the operation.
-    pub(in super::super) share: String,
+    pub(crate) share: String,
     /// Length, 1 for the longest of its side.
-    pub(in super::super) length: f64,
+    pub(crate) length: f64,
+}
+
+/// Writes and reads of a device, those that there were.
+pub(in super::super) fn distributions(ops: &Ops) -> Vec<Distribution<'_>> {
+    [("writes", &ops.write), ("reads", &ops.read)]
+        .into_iter()
+        .filter(|(_, stats)| stats.count > 0)
+        .map(|(name, stats)| Distribution {
+            name,
+            sizes: &stats.sizes,
+            sizes_rest: stats.sizes_rest,
+            latency: &stats.latency_histogram,
+        })
+        .collect()
 }
 
 /// One operation's values by row.
@@ -56,14 +92,18 @@ enum SizeRow {
     Others,
 }
 
-/// Exact sizes of reads and writes; the block size, if any of it was seen, is marked.
-pub(in super::super) fn sizes(ops: &Ops, block_bytes: Option<u64>) -> Bars {
-    let sides: Vec<_> = with_io(ops)
-        .map(|(name, stats)| {
+/// Exact sizes; the block size is marked.
+pub(crate) fn sizes(of: &[Distribution], block_bytes: Option<u64>, block_row: BlockRow) -> Bars {
+    let sides: Vec<_> = of
+        .iter()
+        .map(|side| {
             let mut counts = BTreeMap::new();
-            for (place, size) in stats.sizes.iter().enumerate() {
+            if let Some(bytes) = block_bytes.filter(|_| block_row == BlockRow::Always) {
+                counts.insert(SizeRow::Exact(bytes), 0);
+            }
+            for (place, size) in side.sizes.iter().enumerate() {
                 // One more costs no row, since it would stand alone among the others.
-                let alone = stats.sizes.len() == SIZES_SHOWN + 1 && stats.sizes_rest.count == 0;
+                let alone = side.sizes.len() == SIZES_SHOWN + 1 && side.sizes_rest.count == 0;
                 let row = if place < SIZES_SHOWN || alone {
                     SizeRow::Exact(size.bytes)
                 } else {
@@ -71,10 +111,13 @@ pub(in super::super) fn sizes(ops: &Ops, block_bytes: Option<u64>) -> Bars {
                 };
                 *counts.entry(row).or_default() += size.count;
             }
-            if stats.sizes_rest.count > 0 {
-                *counts.entry(SizeRow::Others).or_default() += stats.sizes_rest.count;
+            if side.sizes_rest.count > 0 {
+                *counts.entry(SizeRow::Others).or_default() += side.sizes_rest.count;
             }
-            Side { name, counts }
+            Side {
+                name: side.name,
+                counts,
+            }
         })
         .collect();
     rows(
@@ -87,16 +130,13 @@ pub(in super::super) fn sizes(ops: &Ops, block_bytes: Option<u64>) -> Bars {
     )
 }
 
-/// Latencies of reads and writes in ranges of powers of two, coarser when they spread far.
-pub(in super::super) fn latencies(ops: &Ops, unicode: bool) -> Bars {
-    let sides: Vec<_> = with_io(ops)
-        .map(|(name, stats)| (name, &stats.latency_histogram))
-        .filter(|(_, buckets)| !buckets.is_empty())
-        .collect();
+/// Latencies in ranges of powers of two, coarser when they spread far.
+pub(crate) fn latencies(of: &[Distribution], unicode: bool) -> Bars {
+    let sides: Vec<_> = of.iter().filter(|side| !side.latency.is_empty()).collect();
     let exponents = || {
         sides
             .iter()
-            .flat_map(|(_, buckets)| buckets.iter().map(exponent))
+            .flat_map(|side| side.latency.iter().map(exponent))
     };
     let lowest = exponents().min().unwrap_or(0);
     let highest = exponents().max().unwrap_or(0);
@@ -106,14 +146,17 @@ pub(in super::super) fn latencies(ops: &Ops, unicode: bool) -> Bars {
     }
     let sides: Vec<_> = sides
         .into_iter()
-        .map(|(name, buckets)| {
+        .map(|side| {
             // Every range between the ends has a row, so that a gap is seen as a gap.
             let ranges = lowest / step..=highest / step;
             let mut counts: BTreeMap<u32, u64> = ranges.map(|range| (range, 0)).collect();
-            for bucket in buckets {
+            for bucket in side.latency {
                 *counts.entry(exponent(bucket) / step).or_default() += bucket.count;
             }
-            Side { name, counts }
+            Side {
+                name: side.name,
+                counts,
+            }
         })
         .collect();
     let upper = |range: u32| {
@@ -132,12 +175,6 @@ fn exponent(bucket: &LatencyBucket) -> u32 {
         bucket.from_ns
     };
     inside.max(1).ilog2()
-}
-
-fn with_io(ops: &Ops) -> impl Iterator<Item = (&'static str, &OpStats)> {
-    [("writes", &ops.write), ("reads", &ops.read)]
-        .into_iter()
-        .filter(|(_, stats)| stats.count > 0)
 }
 
 fn rows<K: Copy + Ord>(

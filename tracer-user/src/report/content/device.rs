@@ -101,7 +101,7 @@ fn disk(device: &DeviceReport) -> String {
 }
 
 /// Findings beside the verdict.
-pub(in super::super) fn other_findings(device: &DeviceReport) -> impl Iterator<Item = &Finding> {
+pub(crate) fn other_findings(device: &DeviceReport) -> impl Iterator<Item = &Finding> {
     device
         .findings
         .iter()
@@ -144,7 +144,7 @@ pub(in super::super) fn state_facts(device: &DeviceReport, unicode: bool) -> Vec
 }
 
 /// What the guest does beside sizes and latencies; what does not apply is left out.
-pub(in super::super) fn workload_facts(device: &DeviceReport, end_ns: u64) -> Vec<Fact> {
+pub(crate) fn workload_facts(device: &DeviceReport, end_ns: u64) -> Vec<Fact> {
     [
         durability(device, end_ns),
         discard_sizes(device),

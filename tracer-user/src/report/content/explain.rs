@@ -24,6 +24,6 @@ pub(in super::super) fn explained(explanation: &Explanation) -> String {
 }
 
 /// What came of a rule: its severity when it fired.
-pub(in super::super) fn outcome(rule: &RuleTrace) -> &'static str {
+pub(crate) fn outcome(rule: &RuleTrace) -> &'static str {
     rule.fired.map_or("silent", severity_word)
 }

@@ -1,6 +1,6 @@
 //! What a report says to people, before it has a form: tables, bars and labelled facts.
 //!
-//! Text and markdown are made from these, so that both say the same. Nothing here knows
+//! Text, markdown and screen are made from these, so that all say the same. Nothing here knows
 //! columns, colours or markup; numbers are already written as [`super::units`] writes them.
 
 mod bars;
@@ -10,26 +10,30 @@ mod explain;
 mod tables;
 
 pub(super) use self::{
-    bars::{Bar, Bars, latencies, sizes},
+    bars::distributions,
     capture::capture_facts,
-    device::{
-        busy_and_idle, idle_line, lifetime_ns, other_findings, state_facts, title, workload_facts,
-    },
-    explain::{explained, of_busy, outcome},
-    tables::{Table, candidates, operations, overview, severity_word, submitters},
+    device::{busy_and_idle, idle_line, lifetime_ns, state_facts, title},
+    explain::{explained, of_busy},
+    tables::{operations, overview},
+};
+pub(crate) use self::{
+    bars::{Bar, BarRow, Bars, BlockRow, Distribution, latencies, sizes},
+    device::{other_findings, workload_facts},
+    explain::outcome,
+    tables::{Table, candidates, severity_word, submitters},
 };
 
 use super::prose::printable;
 
 /// A labelled statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fact {
+pub(crate) struct Fact {
     /// One or two words.
-    pub(super) label: &'static str,
+    pub(crate) label: &'static str,
     /// The statement, one line of any length.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Whether it must not be overlooked.
-    pub(super) loud: bool,
+    pub(crate) loud: bool,
 }
 
 impl Fact {

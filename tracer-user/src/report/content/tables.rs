@@ -15,11 +15,11 @@ const SUBMITTERS_SHOWN: usize = 5;
 
 /// A table: a head, rows of as many cells, and how many columns are words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Table {
-    pub(in super::super) head: Vec<&'static str>,
-    pub(in super::super) rows: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) head: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// Leading columns that hold words; the others hold numbers.
-    pub(in super::super) words: usize,
+    pub(crate) words: usize,
 }
 
 /// One row a device: how bad, what, and the numbers to see it by.
@@ -52,7 +52,7 @@ pub(in super::super) fn overview(devices: &[&DeviceReport], end_ns: u64, unicode
 }
 
 /// The severity as the word that leads a verdict.
-pub(in super::super) fn severity_word(severity: Severity) -> &'static str {
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Ok => "OK",
         Severity::Info => "INFO",
@@ -150,7 +150,7 @@ const SPACE: &str = " Raw, used: space taken per byte stored, on the disks and a
 
 /// What each block size would cost this workload, and a title that explains the columns; the
 /// present and the advised size are named.
-pub(in super::super) fn candidates(device: &DeviceReport) -> Option<(String, Table)> {
+pub(crate) fn candidates(device: &DeviceReport) -> Option<(String, Table)> {
     let candidates = device.candidates.as_ref().filter(|list| !list.is_empty())?;
     let with_space = candidates
         .iter()
@@ -200,7 +200,7 @@ fn mark(device: &DeviceReport, block_bytes: u64) -> &'static str {
 }
 
 /// Who submitted most.
-pub(in super::super) fn submitters(device: &DeviceReport) -> Option<Table> {
+pub(crate) fn submitters(device: &DeviceReport) -> Option<Table> {
     let all: u64 = device.submitters.iter().map(|s| s.count).sum();
     if all == 0 {
         return None;

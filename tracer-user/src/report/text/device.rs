@@ -5,7 +5,7 @@ use super::{
     put_fact, tone,
 };
 use crate::report::{
-    content::{self, severity_word},
+    content::{self, BlockRow, severity_word},
     model::DeviceReport,
     prose::printable,
 };
@@ -29,12 +29,14 @@ pub(super) fn block(page: &mut Page, device: &DeviceReport, end_ns: u64) {
     let lifetime_ns = content::lifetime_ns(device, end_ns);
     let operations = content::operations(&device.ops, Some(&device.flush), lifetime_ns, unicode);
     page.table(&operations, |_| Tone::Plain);
+    let sides = content::distributions(&device.ops);
+    let block_bytes = device.volblocksize_bytes;
     for (title, bars) in [
         (
             "size",
-            content::sizes(&device.ops, device.volblocksize_bytes),
+            content::sizes(&sides, block_bytes, BlockRow::IfSeen),
         ),
-        ("latency", content::latencies(&device.ops, unicode)),
+        ("latency", content::latencies(&sides, unicode)),
     ] {
         if bars.rows.is_empty() {
             continue;
