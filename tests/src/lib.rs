@@ -17,5 +17,6 @@ pub mod recorded;
 pub mod rights;
 pub mod stallable_disk;
 pub mod tmpfs;
+pub mod tmux;
 pub mod workload;
 pub mod zram_device;

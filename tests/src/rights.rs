@@ -9,6 +9,8 @@ pub enum Need {
     Loop,
     /// zram devices that can be added: a bio-mode disk.
     Zram,
+    /// tmux: a terminal with a shell.
+    Tmux,
 }
 
 /// Set in CI: a live test that cannot run is a failure there.
@@ -38,16 +40,26 @@ fn missing(needs: &[Need]) -> Option<String> {
         return Some("needs root, to load eBPF programs and to make block devices".into());
     }
     let required = [("/sys/kernel/btf/vmlinux", "a kernel with BTF")];
-    let of_needs = needs.iter().map(|need| match need {
-        Need::Loop => ("/dev/loop-control", "loop devices (modprobe loop)"),
-        Need::Zram => (
+    if needs.contains(&Need::Tmux) && !is_installed("tmux") {
+        return Some("needs tmux (a package of that name)".into());
+    }
+    let of_needs = needs.iter().filter_map(|need| match need {
+        Need::Loop => Some(("/dev/loop-control", "loop devices (modprobe loop)")),
+        Need::Zram => Some((
             "/sys/class/zram-control/hot_add",
             "zram devices (modprobe zram)",
-        ),
+        )),
+        Need::Tmux => None,
     });
     required
         .into_iter()
         .chain(of_needs)
         .find(|(path, _)| !Path::new(path).exists())
         .map(|(path, what)| format!("needs {what}: there is no {path}"))
+}
+
+/// Whether a program is in the path.
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

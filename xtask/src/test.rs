@@ -17,8 +17,8 @@ const NEXTEST: Tool = Tool {
     source: Source::Crate("cargo-nextest"),
 };
 
-/// Other people's programs that read what zvoltrace writes.
-const READERS: [Tool; 2] = [
+/// Other people's programs that read what zvoltrace writes, or show it.
+const READERS: [Tool; 3] = [
     Tool {
         program: "fio",
         probe: &["--version"],
@@ -30,6 +30,12 @@ const READERS: [Tool; 2] = [
         probe: &["--version"],
         purpose: "to read what is exported for it",
         source: Source::Debian("blktrace"),
+    },
+    Tool {
+        program: "tmux",
+        probe: &["-V"],
+        purpose: "to look at the screen of top",
+        source: Source::Debian("tmux"),
     },
 ];
 
