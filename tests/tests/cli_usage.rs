@@ -58,6 +58,9 @@ fn help_goes_to_standard_output_and_fits_80_columns() {
 fn wrong_usage_is_2_and_says_what_is_right_on_standard_error() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: zvoltrace"),
+        (&["top"], "use `zvoltrace capture`"),
+        (&["top", "--from", "x"], "standard output is no terminal"),
+        (&["top", "zd0", "--from", "x"], "cannot be used with"),
         (&["frobnicate"], "unrecognized subcommand"),
         (&["report"], "<INPUT>"),
         (

@@ -26,4 +26,5 @@ pub mod report;
 pub mod session;
 pub mod source;
 pub mod tracer;
+pub mod tui;
 pub mod zpool;

@@ -14,3 +14,4 @@ mod live_in_flight;
 mod live_loss;
 mod live_recording;
 mod live_refusals;
+mod live_top;

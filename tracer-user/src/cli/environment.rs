@@ -1,7 +1,7 @@
 //! What the process finds around it: arguments, terminals, locale. Read once, at start; nothing
 //! else of the command line looks at the environment.
 
-use std::{ffi::OsString, io::IsTerminal};
+use std::{ffi::OsString, fs::File, io::IsTerminal};
 
 /// Facts about this process's surroundings.
 #[derive(Clone, Debug, Default)]
@@ -16,12 +16,16 @@ pub struct Environment {
     pub stdout_is_terminal: bool,
     /// Standard error is a terminal.
     pub stderr_is_terminal: bool,
+    /// Keys can be read: standard input is a terminal, or the process has one.
+    pub has_keyboard: bool,
     /// `NO_COLOR` is set and not empty.
     pub no_color: bool,
     /// `ZVOLTRACE_KERNEL_LOG` is set and not empty.
     pub kernel_log: bool,
     /// `TERM` is `dumb` or not set.
     pub dumb_terminal: bool,
+    /// The terminal has the palette of 256 colours, by `TERM` or `COLORTERM`.
+    pub colors_256: bool,
     /// The locale's character set is UTF-8.
     pub unicode: bool,
 }
@@ -40,6 +44,7 @@ impl Environment {
             args: text(args),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
+            has_keyboard: std::io::stdin().is_terminal() || File::open("/dev/tty").is_ok(),
             ..Self::of_variables(|name| std::env::var_os(name))
         }
     }
@@ -54,6 +59,8 @@ impl Environment {
             no_color: set("NO_COLOR").is_some(),
             kernel_log: set("ZVOLTRACE_KERNEL_LOG").is_some(),
             dumb_terminal: set("TERM").is_none_or(|term| term == "dumb"),
+            colors_256: set("COLORTERM").is_some()
+                || set("TERM").is_some_and(|term| term.to_string_lossy().contains("256color")),
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
             ..Self::default()
         }

@@ -16,6 +16,7 @@ mod live;
 pub mod plan;
 pub mod present;
 mod report;
+mod top;
 pub mod value;
 
 use std::{
@@ -29,6 +30,7 @@ use self::{
     args::{Cli, Verb},
     plan::{
         CapturePlan, CheckPlan, ComparePlan, EventsPlan, ExportPlan, ListPlan, ReportPlan, Target,
+        TopPlan,
     },
     present::deliver,
 };
@@ -69,6 +71,7 @@ pub fn run(args: &[OsString]) -> ExitStatus {
 
 fn dispatch(verb: Verb, env: &Environment) -> anyhow::Result<ExitStatus> {
     match verb {
+        Verb::Top(args) => top::run(&TopPlan::resolve(args, env)?, &Roots::system()),
         Verb::Capture(args) => capture::run(&CapturePlan::resolve(args, env)?, &Roots::system()),
         Verb::Events(args) => events::run(&EventsPlan::resolve(args, env), &Roots::system()),
         Verb::Report(args) => report::run(&ReportPlan::resolve(args, env)?),

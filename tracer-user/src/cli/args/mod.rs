@@ -11,6 +11,7 @@ mod common;
 mod files;
 mod host;
 mod live;
+mod top;
 
 use clap::{Parser, Subcommand};
 
@@ -21,6 +22,7 @@ pub use self::{
     },
     host::{CheckArgs, CompletionsArgs, ListArgs, ManArgs},
     live::{CaptureArgs, RecordArgs, TraceArgs},
+    top::TopArgs,
 };
 
 /// What guests do to their ZFS volumes, and whether volblocksize fits.
@@ -49,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   zvoltrace check                             can this machine be traced?
   zvoltrace list                              its zvols
+  zvoltrace top                               which zvol hurts, live
   zvoltrace capture                           all zvols, one minute, a report
   zvoltrace capture 'tank/vm-101-*' -w 10s    one guest's disks, ten seconds
   zvoltrace events zd16 --min-latency 100ms   slow I/Os as they complete
@@ -61,6 +64,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 something needed is missing,
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Watch live which zvol hurts, and why
+    Top(TopArgs),
     /// Trace for a while, then print the report
     Capture(CaptureArgs),
     /// Print one line an I/O

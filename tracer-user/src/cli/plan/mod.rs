@@ -6,6 +6,7 @@ mod host;
 mod live;
 #[cfg(test)]
 mod tests;
+mod top;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ pub use self::{
     files::{ComparePlan, EventsFrom, EventsPlan, ExportPlan, ReportPlan},
     host::{CheckPlan, ListPlan, selector},
     live::{CapturePlan, RecordPlan, TracePlan},
+    top::{TopFrom, TopPlan},
 };
 use super::{
     Environment, Refusal,

@@ -1,0 +1,322 @@
+//! The observing side: folds inputs, and makes a [`Snapshot`] of what the screen asks for.
+//!
+//! Pure: no clock, no I/O; time comes with the inputs and as an argument. Owns what "since the
+//! start" means and which device has a row; judgement is the analysis's, the last 15 minutes are
+//! the history's.
+
+mod devices;
+mod episode;
+mod job;
+mod judged;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rustc_hash::FxHashMap;
+
+pub use self::job::{Finished, Order};
+use self::{devices::Devices, episode::Episode, job::BackgroundJob, judged::Judged, view::Kept};
+use super::{
+    history::History,
+    snapshot::{Losses, PoolView, Replay, Snapshot, Wanted},
+};
+use crate::{
+    analysis::Options,
+    event::DeviceId,
+    input::{DeviceSample, Input, PoolSample, Sample, Start},
+    report::model::{Outstanding, SourceKind},
+};
+
+/// Most pools that are shown.
+const MAX_POOLS: usize = 1_024;
+
+/// Folds the inputs of one source.
+#[derive(Debug)]
+pub struct Observer {
+    options: Options,
+    source: SourceKind,
+    /// What is traced, in the user's words.
+    patterns: String,
+    start: Option<Start>,
+    now_ns: u64,
+    devices: Devices,
+    history: History,
+    since: Episode,
+    judged: Option<Arc<Judged>>,
+    /// "Since the start" begins anew with the next sample.
+    reset_due: bool,
+    job: Option<BackgroundJob>,
+    pools: BTreeMap<String, PoolView>,
+    /// Layouts as zpool told them, once a pool.
+    shapes: BTreeMap<String, PoolSample>,
+    sample: Sample,
+    in_flight: FxHashMap<DeviceId, DeviceSample>,
+    problem: Option<String>,
+    ended: bool,
+    replay: Option<Replay>,
+    /// A second was closed since somebody asked.
+    fresh: bool,
+    kept: Kept,
+}
+
+impl Observer {
+    /// An observer of one source.
+    #[must_use]
+    pub fn new(options: Options, source: SourceKind, patterns: String) -> Self {
+        Self {
+            since: Episode::whole(options.clone(), source),
+            options,
+            source,
+            patterns,
+            start: None,
+            now_ns: 0,
+            devices: Devices::default(),
+            history: History::new(0),
+            judged: None,
+            reset_due: false,
+            job: None,
+            pools: BTreeMap::new(),
+            shapes: BTreeMap::new(),
+            sample: Sample::default(),
+            in_flight: FxHashMap::default(),
+            problem: None,
+            ended: false,
+            replay: None,
+            fresh: false,
+            kept: Kept::default(),
+        }
+    }
+
+    /// Takes the next input. A capture in the background that ended with it is given back, to
+    /// be written.
+    pub fn feed(&mut self, input: &Input) -> Option<Finished> {
+        match input {
+            Input::Start(start) => {
+                self.history = History::new(start.started_ns);
+                self.devices.judge_by(start.block_size_bytes);
+                self.now_ns = start.started_ns;
+                self.start = Some(start.clone());
+            }
+            Input::Appeared(device) => self.devices.appeared(device),
+            Input::Changed(device) => self.devices.changed(device),
+            Input::Vanished { device, at_ns } => self.devices.vanished(*device, *at_ns),
+            Input::Events(events) => self.fresh |= self.history.record(events),
+            Input::Sample(sample) => self.sample(sample),
+            Input::Pools(pools) => pools.iter().for_each(|pool| self.pool(pool)),
+            Input::End(end) => {
+                self.history.finish(end.at_ns);
+                self.fresh = true;
+                self.now_ns = self.now_ns.max(end.at_ns);
+                self.ended = true;
+            }
+        }
+        self.since.feed(input);
+        let finished = self.job.as_mut().and_then(|job| job.feed(input));
+        if let Input::Sample(sample) = input {
+            self.begin_what_waits(sample);
+        }
+        finished
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.now_ns = self.now_ns.max(sample.at_ns);
+        for device in &sample.devices {
+            let before = self.in_flight.insert(device.device, *device);
+            let lost_before = before.map_or(0, |before| before.counters.ring_lost);
+            self.history.sample(
+                sample.at_ns,
+                device.device,
+                Outstanding {
+                    count: device.outstanding,
+                    oldest_ns: device.oldest_ns,
+                },
+                device.counters.ring_lost.saturating_sub(lost_before),
+            );
+        }
+        self.sample.clone_from(sample);
+        self.fresh |= self.history.advance(sample.at_ns);
+    }
+
+    fn pool(&mut self, sample: &PoolSample) {
+        if !self.pools.contains_key(&sample.name) && self.pools.len() >= MAX_POOLS {
+            return;
+        }
+        if sample.shape.is_some() {
+            let told = PoolSample {
+                txgs: Vec::new(),
+                objsets: Vec::new(),
+                ..sample.clone()
+            };
+            self.shapes.insert(sample.name.clone(), told);
+        }
+        let pool = self.pools.entry(sample.name.clone()).or_default();
+        pool.name.clone_from(&sample.name);
+        pool.state.clone_from(&sample.state);
+        let synced = sample.txgs.iter().filter(|txg| txg.state == 'C');
+        if let Some(latest) = synced.max_by_key(|txg| txg.txg) {
+            pool.sync_ns = Some(latest.sync_ns);
+        }
+    }
+
+    fn begin_what_waits(&mut self, sample: &Sample) {
+        if self.reset_due {
+            self.reset_due = false;
+            if let Some(episode) = self.episode(sample, None) {
+                self.since = episode;
+                self.judged = None;
+            }
+        }
+        if let Some(job) = &self.job
+            && job.waits()
+        {
+            let requested_ns = job.order.seconds.saturating_mul(1_000_000_000);
+            let episode = self.episode(sample, Some(requested_ns));
+            if let Some(job) = &mut self.job {
+                job.episode = episode;
+            }
+        }
+    }
+
+    fn episode(&self, at: &Sample, requested_ns: Option<u64>) -> Option<Episode> {
+        let mut episode = Episode::begin(
+            self.options.clone(),
+            self.source,
+            self.start.as_ref()?,
+            at,
+            requested_ns,
+            self.devices.there(),
+        );
+        let told = self.shapes.values().map(|pool| PoolSample {
+            at_ns: at.at_ns,
+            ..pool.clone()
+        });
+        let told: Vec<PoolSample> = told.collect();
+        if !told.is_empty() {
+            episode.feed(&Input::Pools(told));
+        }
+        Some(episode)
+    }
+
+    /// Lets time pass (capture clock) where no input does.
+    pub fn advance(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+        if self.start.is_some() && !self.ended {
+            self.fresh |= self.history.advance(now_ns);
+        }
+    }
+
+    /// Whether another second is over since this was asked last.
+    pub fn take_fresh(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Now, capture clock.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Time since the start.
+    #[must_use]
+    pub fn elapsed_ns(&self) -> u64 {
+        self.now_ns.saturating_sub(self.started_ns())
+    }
+
+    fn started_ns(&self) -> u64 {
+        self.start.as_ref().map_or(0, |start| start.started_ns)
+    }
+
+    /// Judges everything since the start anew: the dear part, for the caller to do now and then.
+    pub fn judge(&mut self) {
+        if self.start.is_some() {
+            self.judged = Some(Arc::new(Judged::of(&self.since)));
+        }
+    }
+
+    /// Begins "since the start" anew, with the next sample, or now where there are none.
+    pub fn reset(&mut self) {
+        if self.sample.at_ns > 0 && !self.ended {
+            self.reset_due = true;
+        } else {
+            let now = Sample {
+                at_ns: self.now_ns,
+                ..Sample::default()
+            };
+            if let Some(episode) = self.episode(&now, None) {
+                self.since = episode;
+                self.judged = None;
+            }
+        }
+    }
+
+    /// Starts a capture in the background; one that runs is left alone.
+    ///
+    /// # Errors
+    /// Another one runs, or there is nothing to capture.
+    pub fn start_job(&mut self, order: Order) -> Result<(), String> {
+        let number = self.job.as_ref().map_or(0, |job| job.number) + 1;
+        if self.job.as_ref().is_some_and(|job| !job.is_over()) {
+            return Err("a capture is running already".to_owned());
+        }
+        if self.source != SourceKind::Live || self.ended {
+            return Err("nothing is being traced: `zvoltrace report` reads recordings".to_owned());
+        }
+        self.job = Some(BackgroundJob::new(number, order));
+        Ok(())
+    }
+
+    /// Shows a capture that could not begin, and why; one that runs stays.
+    pub fn refuse_job(&mut self, order: Order, why: String) {
+        if self.job.as_ref().is_none_or(BackgroundJob::is_over) {
+            let number = self.job.as_ref().map_or(0, |job| job.number) + 1;
+            let mut job = BackgroundJob::new(number, order);
+            job.done(Err(why));
+            self.job = Some(job);
+        }
+    }
+
+    /// Ends the capture in the background before its time, when one runs.
+    pub fn end_job(&mut self, why: &str) -> Option<Finished> {
+        let now_ns = self.now_ns;
+        self.job.as_mut()?.end(now_ns, Some(why))
+    }
+
+    /// Takes note of what became of a report.
+    pub fn job_written(&mut self, number: u64, result: Result<(), String>) {
+        if let Some(job) = &mut self.job
+            && job.number == number
+        {
+            job.done(result);
+        }
+    }
+
+    /// Takes note of how a recording runs.
+    pub fn set_replay(&mut self, replay: Replay) {
+        self.replay = Some(replay);
+    }
+
+    /// Takes note of why the source ended before its time.
+    pub fn set_problem(&mut self, problem: String) {
+        self.problem = Some(problem);
+        self.ended = true;
+    }
+
+    fn losses(&self) -> Losses {
+        let counters = || self.in_flight.values().map(|device| &device.counters);
+        Losses {
+            ring: counters().map(|c| c.ring_lost).sum(),
+            recursion: self.sample.lost.recursion,
+            undecodable: self.sample.lost.undecodable,
+            queue: self.sample.lost.queue,
+            not_tracked: counters().map(|c| c.not_tracked).sum(),
+        }
+    }
+
+    /// What the screen asks for.
+    #[must_use]
+    pub fn snapshot(&mut self, wanted: &Wanted) -> Snapshot {
+        view::snapshot(self, wanted)
+    }
+}
