@@ -11,8 +11,9 @@ use crate::{
     event::DeviceId,
     input::Mode,
     report::{
-        model::{Code, Outstanding, Rest, Severity, SizeCount, SourceKind, SyncReport},
+        model::{Code, Outstanding, Rest, Severity, SizeCount, SourceKind, SyncReport, Verdict},
         samples,
+        units::size,
     },
 };
 
@@ -247,6 +248,7 @@ pub(crate) fn comings_and_goings() -> Snapshot {
     new.device = Arc::clone(&snapshot.rows[1].device);
     new.presence = Presence::New;
     new.badge = None;
+    new.verdict = None;
     snapshot.rows.push(new);
     let mut disk = row(
         8,
@@ -320,7 +322,33 @@ fn row(
             oldest_ns: if iops >= 300 { p99_ns / 3 } else { 0 },
         },
         badge: Some(Badge { code, severity }),
+        verdict: Some(Arc::new(verdict(code, severity, block_bytes, size_bytes))),
     }
+}
+
+/// A verdict's words for a row.
+fn verdict(code: Code, severity: Severity, block_bytes: u64, size_bytes: u64) -> Verdict {
+    let mut verdict = samples::busy().devices.remove(0).verdict;
+    if code != verdict.code {
+        let (write, block) = (size(size_bytes), size(block_bytes));
+        let (summary, advice) = match code {
+            Code::Misaligned => (
+                format!("nearly all writes start 3,584 B past a block of {block}"),
+                "begin partitions in the guest on a multiple of 1M",
+            ),
+            Code::FlushBound => (
+                format!("writes wait for flushes: of {write} half take 124 ms, 1 % 1.24 s"),
+                "put the log on a device with power-loss protection (SLOG)",
+            ),
+            _ => (format!("mostly {write} on blocks of {block}"), ""),
+        };
+        verdict.summary = summary;
+        verdict.evidence = vec!["12 flushes, of which 1 % took longer than 4.96 s".into()];
+        verdict.advice = vec![advice.to_owned()];
+        verdict.advice.retain(|advice| !advice.is_empty());
+    }
+    (verdict.code, verdict.severity) = (code, severity);
+    verdict
 }
 
 fn total(snapshot: &mut Snapshot) {
@@ -406,7 +434,7 @@ fn step(second: u64) -> Step {
     heat[heat_range(usual_ns)] = u32::try_from(count).unwrap_or(0) / 2;
     heat[heat_range(usual_ns * 2)] = u32::try_from(count).unwrap_or(0) / 2;
     heat[heat_range(usual_ns * 10)] = 9 + u32::try_from(second % 7).unwrap_or(0);
-    if second % 45 == 0 {
+    if second.is_multiple_of(45) {
         heat[heat_range(usual_ns * 300)] = 1;
     }
     Step {

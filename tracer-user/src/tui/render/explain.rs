@@ -9,8 +9,8 @@ use ratatui::{
 
 use super::{
     badge,
-    detail::{chosen, paragraph, title},
-    fit::cells,
+    detail::{chosen, title},
+    fit::{cells, paragraph},
     page,
     theme::{Theme, Tone},
 };

@@ -5,7 +5,10 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::theme::{Theme, Tone};
-use crate::report::shape::{fitting, shorten};
+use crate::report::{
+    prose::wrap,
+    shape::{fitting, shorten},
+};
 
 /// A number of things as a number of columns or lines.
 pub(super) fn cells(n: usize) -> u16 {
@@ -100,6 +103,21 @@ pub(super) fn dataset(name: &str, room: u16, unicode: bool) -> String {
         Some(head + &tail)
     });
     whole_last.unwrap_or_else(|| shorten(name, room, unicode))
+}
+
+/// A paragraph in lines of at most `room` columns.
+pub(super) fn paragraph(
+    theme: Theme,
+    tone: Tone,
+    first: &str,
+    rest: &str,
+    text: &str,
+    room: u16,
+) -> Vec<Line<'static>> {
+    wrap(first, rest, &theme.safe(text), usize::from(room).max(1))
+        .into_iter()
+        .map(|text| Line::from(theme.span(tone, text)))
+        .collect()
 }
 
 #[cfg(test)]

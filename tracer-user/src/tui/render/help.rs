@@ -8,8 +8,7 @@ use ratatui::{
 };
 
 use super::{
-    detail::paragraph,
-    fit::{cells, width},
+    fit::{cells, paragraph, width},
     page,
     theme::{Theme, Tone},
 };

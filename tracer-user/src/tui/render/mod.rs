@@ -8,6 +8,7 @@ mod fit;
 mod footer;
 mod header;
 mod help;
+mod judgement;
 mod overview;
 mod page;
 #[cfg(test)]

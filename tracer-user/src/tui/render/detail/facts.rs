@@ -3,10 +3,10 @@
 use ratatui::text::Line;
 
 use super::{
-    super::{badge::STUCK_NS, theme::Tone},
+    super::{badge::STUCK_NS, fit::paragraph, theme::Tone},
     Close,
     grid::grid,
-    panel::{Panel, Piece, labelled, paragraph},
+    panel::{Panel, Piece, labelled},
 };
 use crate::{
     report::{

@@ -18,7 +18,6 @@ use ratatui::{
 };
 
 use self::panel::Panel;
-pub(super) use self::panel::paragraph;
 use super::{
     fit::{Item, cells, dataset, line, width},
     header, page,

@@ -108,21 +108,6 @@ pub(super) fn height(panels: &[Panel]) -> u16 {
     panels.iter().map(Panel::lines).fold(0, u16::saturating_add)
 }
 
-/// A paragraph in lines of at most `room` columns.
-pub(in super::super) fn paragraph(
-    theme: Theme,
-    tone: Tone,
-    first: &str,
-    rest: &str,
-    text: &str,
-    room: u16,
-) -> Vec<Line<'static>> {
-    wrap(first, rest, &theme.safe(text), usize::from(room).max(1))
-        .into_iter()
-        .map(|text| Line::from(theme.span(tone, text)))
-        .collect()
-}
-
 /// A labelled statement, wrapped behind its label.
 pub(super) fn labelled(
     theme: Theme,

@@ -93,8 +93,8 @@ mod tests {
 
     use super::*;
 
-    fn steps(from_s: u64, durations_s: &[u64]) -> Vec<Step> {
-        let mut from_ns = from_s * SECOND_NS;
+    fn steps(first_s: u64, durations_s: &[u64]) -> Vec<Step> {
+        let mut from_ns = first_s * SECOND_NS;
         let step = |duration_s: &u64| {
             let duration_ns = duration_s * SECOND_NS;
             let write = StepOp {
@@ -141,11 +141,11 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_counted_twice_and_only_the_oldest_gives_way(
-            from_s in 0_u64..1000,
+            first_s in 0_u64..1000,
             durations in prop::collection::vec(prop_oneof![Just(1_u64), Just(10)], 1..200),
             room in 1_u16..120,
         ) {
-            let steps = steps(from_s, &durations);
+            let steps = steps(first_s, &durations);
             let timeline = fitted(&steps, room);
             prop_assert!(timeline.columns.len() <= usize::from(room));
             let kept: u64 = timeline.columns.iter().map(|column| column.write.count).sum();

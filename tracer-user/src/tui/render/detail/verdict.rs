@@ -5,16 +5,14 @@ use ratatui::text::Line;
 use super::{
     super::{
         badge::{self, Form},
-        fit::{Item, line},
-        theme::{Theme, Tone},
+        fit::paragraph,
+        judgement,
+        theme::Tone,
     },
     Close,
-    panel::{Panel, Piece, paragraph},
+    panel::{Panel, Piece},
 };
-use crate::report::{
-    content::{other_findings, severity_word},
-    model::{Code, Severity},
-};
+use crate::report::{content::other_findings, model::Verdict};
 
 /// The verdict in a sentence.
 pub(super) fn panel(close: &Close, room: u16) -> Panel {
@@ -26,19 +24,8 @@ pub(super) fn panel(close: &Close, room: u16) -> Panel {
     if !urgent.is_empty() {
         lines.push(badge::line(theme, &urgent, Form::Word, room));
     }
-    match &close.detail.report {
-        Some(report) => {
-            let verdict = &report.verdict;
-            lines.push(head(theme, verdict.severity, verdict.code, room));
-            lines.extend(paragraph(
-                theme,
-                Tone::Heading,
-                "",
-                "",
-                &verdict.summary,
-                room,
-            ));
-        }
+    match verdict(close) {
+        Some(verdict) => lines.extend(judgement::sentence(theme, verdict, room)),
         None => lines.push(Line::from("There was no time to judge yet.")),
     }
     Panel::new("verdict, since the start", vec![Piece::lines(lines)])
@@ -47,23 +34,16 @@ pub(super) fn panel(close: &Close, room: u16) -> Panel {
 /// What it rests on, what to do, and what else is true.
 pub(super) fn reasons(close: &Close, room: u16) -> Option<Panel> {
     let theme = close.theme;
-    let report = close.detail.report.as_deref()?;
-    let verdict = &report.verdict;
-    let mut lines = Vec::new();
-    let mut add = |tone, first: &str, rest: &str, text: &str| {
-        lines.extend(paragraph(theme, tone, first, rest, text, room));
-    };
-    for text in &verdict.evidence {
-        add(Tone::Plain, "- ", "  ", text);
-    }
-    if !verdict.advice.is_empty() {
-        add(Tone::Accent, "", "", "What to do:");
-    }
-    for text in &verdict.advice {
-        add(Tone::Plain, "- ", "  ", text);
-    }
-    for finding in other_findings(report) {
-        lines.push(head(theme, finding.severity, finding.code, room));
+    let verdict = verdict(close)?;
+    let mut lines = judgement::evidence(theme, verdict, room);
+    lines.extend(judgement::advice(theme, verdict, room));
+    for finding in close
+        .detail
+        .report
+        .iter()
+        .flat_map(|report| other_findings(report))
+    {
+        lines.push(judgement::head(theme, finding.severity, finding.code, room));
         lines.extend(paragraph(
             theme,
             Tone::Plain,
@@ -77,12 +57,7 @@ pub(super) fn reasons(close: &Close, room: u16) -> Option<Panel> {
     (!lines.is_empty()).then(|| Panel::new(title, vec![Piece::lines(lines)]))
 }
 
-/// Severity and our words; the code that scripts know where there is room.
-fn head(theme: Theme, severity: Severity, code: Code, room: u16) -> Line<'static> {
-    let words = format!("{} {}", severity_word(severity), badge::word(code));
-    let items = vec![
-        Item::new(theme, 0, Tone::from(severity), words),
-        Item::new(theme, 1, Tone::Dim, format!("({code})")),
-    ];
-    line(items, room)
+fn verdict<'a>(close: &Close<'a>) -> Option<&'a Verdict> {
+    let report = close.detail.report.as_deref().map(|report| &report.verdict);
+    report.or(close.row.verdict.as_deref())
 }

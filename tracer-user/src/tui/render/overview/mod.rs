@@ -2,6 +2,7 @@
 //!
 //! Only the rows in sight are written out; the rest costs nothing.
 
+mod chosen;
 mod columns;
 mod name;
 
@@ -58,23 +59,24 @@ pub(super) fn draw(
         .position(|row| Some(row.id) == cursor)
         .unwrap_or(0);
     // Head and totals stay.
-    let height = usize::from(area.height.saturating_sub(2)).max(1);
+    let room = area.height.saturating_sub(2);
+    let fits = rows.len() <= usize::from(room);
+    let kept = if fits { 0 } else { chosen::kept(area.height) };
+    let height = usize::from(room - kept).max(1);
     let offset = offset(at, rows.len(), height);
     let all = rows.len();
+    let chosen = rows[at];
     rows = rows.into_iter().skip(offset).take(height).collect();
-    let with_bar = all > height && area.width > 30;
+    let with_bar = !fits && area.width > 30;
     let width = area.width - u16::from(with_bar);
     let layout = columns::layout(theme, state, snapshot, &rows, width.saturating_sub(1));
     let mut table_state = TableState::new().with_selected(Some(at - offset));
     let table = table(theme, state, snapshot, &rows, &layout);
     // The totals stand right below the rows.
     let table_height = cells(rows.len() + 2).min(area.height);
-    let table_area = Rect {
-        width,
-        height: table_height,
-        ..area
-    };
-    frame.render_stateful_widget(table, table_area, &mut table_state);
+    let [top, below] =
+        Layout::vertical([Constraint::Length(table_height), Constraint::Min(0)]).areas(area);
+    frame.render_stateful_widget(table, Rect { width, ..top }, &mut table_state);
     if with_bar {
         let bar = Rect {
             y: area.y + 1,
@@ -83,6 +85,7 @@ pub(super) fn draw(
         };
         page::scrollbar(frame.buffer_mut(), bar, theme, all - height, offset, height);
     }
+    chosen::draw(frame, below, theme, chosen);
 }
 
 /// First row shown, so that the cursor stands in the middle where there is enough on both sides.

@@ -44,7 +44,7 @@ fn every_small_size_can_be_drawn() {
                         prompt: (width % 4 == 0).then_some(Prompt::Reset),
                         ..State::default()
                     };
-                    drawn(&state, snapshot, &COLORFUL, (width, height));
+                    drawn(&state, snapshot, COLORFUL, (width, height));
                 }
             }
         }
@@ -53,7 +53,7 @@ fn every_small_size_can_be_drawn() {
 
 #[test]
 fn the_smallest_terminal_gets_one_short_line() {
-    let text_at = |size| text(&drawn(&State::default(), &samples::busy(), &COLORFUL, size));
+    let text_at = |size| text(&drawn(&State::default(), &samples::busy(), COLORFUL, size));
     assert_eq!(text_at((1, 1)), "3\n");
     assert_eq!(text_at((29, 2)), "3 zvols need a look\n\n");
 }
@@ -73,12 +73,12 @@ fn no_command_reaches_the_terminal_and_ascii_stays_ascii() {
                 ..State::default()
             };
             let snapshot = samples::awkward_names();
-            let text = text(&drawn(&state, &snapshot, &COLORFUL, (width, 24)));
+            let text = text(&drawn(&state, &snapshot, COLORFUL, (width, 24)));
             assert!(
                 !text.contains(['\u{1b}', '\u{202e}', '\u{7}', '\u{200b}']),
                 "{text}"
             );
-            let ascii = super::text(&drawn(&state, &snapshot, &PLAIN, (width, 24)));
+            let ascii = super::text(&drawn(&state, &snapshot, PLAIN, (width, 24)));
             assert!(ascii.is_ascii(), "{ascii}");
         }
     }
@@ -94,8 +94,8 @@ fn drawing_twice_draws_the_same() {
         };
         let size = (100, 30);
         assert_eq!(
-            drawn(&state, &snapshot, &COLORFUL, size),
-            drawn(&state, &snapshot, &COLORFUL, size)
+            drawn(&state, &snapshot, COLORFUL, size),
+            drawn(&state, &snapshot, COLORFUL, size)
         );
     }
 }
@@ -178,6 +178,6 @@ proptest! {
             ..State::default()
         };
         let style = if unicode { COLORFUL } else { PLAIN };
-        drawn(&state, &snapshot, &style, (width, height));
+        drawn(&state, &snapshot, style, (width, height));
     }
 }

@@ -35,18 +35,18 @@ fn is_bold(cell: &Cell) -> bool {
 
 #[test]
 fn a_loss_is_red_and_bold_and_none_is_neither() {
-    let lossy = drawn(&State::default(), &samples::lossy(), &COLORFUL, SIZE);
+    let lossy = drawn(&State::default(), &samples::lossy(), COLORFUL, SIZE);
     for word in ["LOST 11,234", "Sizes and latencies lack"] {
         assert_eq!(at(&lossy, word).fg, Color::Red, "{word}");
         assert!(is_bold(at(&lossy, word)), "{word}");
     }
-    let fine = drawn(&State::default(), &samples::busy(), &COLORFUL, SIZE);
+    let fine = drawn(&State::default(), &samples::busy(), COLORFUL, SIZE);
     assert_eq!(at(&fine, "lost 0").fg, Color::Reset);
 }
 
 #[test]
 fn a_badge_has_the_colour_of_its_severity() {
-    let screen = drawn(&State::default(), &samples::busy(), &COLORFUL, SIZE);
+    let screen = drawn(&State::default(), &samples::busy(), COLORFUL, SIZE);
     for (word, color) in [
         ("CRIT misaligned", Color::Red),
         ("WARN small writes", Color::Yellow),
@@ -59,7 +59,7 @@ fn a_badge_has_the_colour_of_its_severity() {
 
 #[test]
 fn a_suspended_pool_and_a_stuck_zvol_are_red() {
-    let screen = drawn(&State::default(), &samples::suspended(), &COLORFUL, SIZE);
+    let screen = drawn(&State::default(), &samples::suspended(), COLORFUL, SIZE);
     for word in [
         "tank SUSPENDED",
         "98 I/Os have not completed",
@@ -76,7 +76,7 @@ fn the_cursor_is_reversed_and_has_a_mark() {
         selected: Some(DeviceId(4)),
         ..State::default()
     };
-    let screen = drawn(&state, &samples::busy(), &COLORFUL, SIZE);
+    let screen = drawn(&state, &samples::busy(), COLORFUL, SIZE);
     let cell = at(&screen, "▶rpool/data/vm-104-disk-0");
     assert!(cell.modifier.contains(Modifier::REVERSED));
 }
@@ -96,7 +96,7 @@ fn without_colour_there_is_none_and_an_alarm_is_reversed() {
             screen,
             ..State::default()
         };
-        let buffer = drawn(&state, &samples::lossy(), &style, SIZE);
+        let buffer = drawn(&state, &samples::lossy(), style, SIZE);
         let plain = |cell: &Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
         assert!(buffer.content().iter().all(plain));
         assert!(at(&buffer, "LOST").modifier.contains(Modifier::REVERSED));
@@ -112,7 +112,7 @@ fn sixteen_colours_are_enough_where_there_are_no_more() {
     };
     let indexed = |colors| {
         let style = Style { colors, ..COLORFUL };
-        let buffer = drawn(&state, &samples::busy(), &style, (200, 60));
+        let buffer = drawn(&state, &samples::busy(), style, (200, 60));
         let cells = buffer.content().iter();
         cells
             .filter(|cell| matches!(cell.fg, Color::Indexed(_) | Color::Rgb(..)))

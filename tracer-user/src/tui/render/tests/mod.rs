@@ -22,11 +22,11 @@ const PLAIN: Style = Style {
     unicode: false,
 };
 
-fn drawn(state: &State, snapshot: &Snapshot, style: &Style, size: (u16, u16)) -> Buffer {
+fn drawn(state: &State, snapshot: &Snapshot, style: Style, size: (u16, u16)) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal
         .draw(|frame| {
-            draw(frame, state, snapshot, style);
+            draw(frame, state, snapshot, &style);
         })
         .unwrap();
     terminal.backend().buffer().clone()
@@ -51,5 +51,5 @@ fn text(buffer: &Buffer) -> String {
 }
 
 fn screen(state: &State, snapshot: &Snapshot, size: (u16, u16)) -> String {
-    text(&drawn(state, snapshot, &COLORFUL, size))
+    text(&drawn(state, snapshot, COLORFUL, size))
 }

@@ -122,7 +122,7 @@ fn ascii_without_colour_reads_as_reviewed() {
         ("ascii_overview", State::default()),
         ("ascii_detail", of(Screen::Detail)),
     ] {
-        let text = text(&drawn(&state, &snapshot, &PLAIN, (120, 40)));
+        let text = text(&drawn(&state, &snapshot, PLAIN, (120, 40)));
         assert!(text.is_ascii(), "{text}");
         insta::assert_snapshot!(name, text);
     }
