@@ -8,12 +8,8 @@ use crate::{
         model::{Code, Severity},
         units::{count, duration},
     },
-    tui::snapshot::{Badge, Row},
+    tui::snapshot::{Badge, Row, STUCK_NS},
 };
-
-/// From this age on the oldest I/O in flight is a reason to worry: ten times what a commit of
-/// the log takes on a slow disk, and less than a guest waits before it complains (30 s).
-pub(super) const STUCK_NS: u64 = 5_000_000_000;
 
 /// What a code means, in the words of somebody who does not know it.
 pub(super) fn word(code: Code) -> &'static str {

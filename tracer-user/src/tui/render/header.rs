@@ -3,7 +3,6 @@
 use ratatui::{Frame, layout::Rect, text::Line};
 
 use super::{
-    badge::STUCK_NS,
     fit::{Item, line, total},
     theme::{Theme, Tone},
 };
@@ -15,7 +14,7 @@ use crate::{
     },
     tui::{
         column::name,
-        snapshot::{Header, PoolView, Row, Snapshot, Window},
+        snapshot::{Header, PoolView, Row, STUCK_NS, Snapshot, Window},
         state::State,
     },
 };
@@ -212,11 +211,19 @@ fn alarms(theme: Theme, snapshot: &Snapshot, width: u16, room: usize) -> Vec<Lin
     }
     let mut lines: Vec<Line> = Vec::new();
     for (tone, text) in texts {
-        for text in wrap("", "  ", &text, usize::from(width).max(1)) {
+        // Room for the dots of what is cut off.
+        let width = usize::from(width.saturating_sub(4)).max(1);
+        for text in wrap("", "  ", &text, width) {
             lines.push(Line::from(theme.span(tone, text)));
         }
     }
-    lines.truncate(room.max(1));
+    let room = room.max(1);
+    if lines.len() > room {
+        lines.truncate(room);
+        if let Some(last) = lines.last_mut() {
+            last.push_span(theme.either(" …", " ..."));
+        }
+    }
     lines
 }
 
@@ -236,14 +243,11 @@ fn stuck(theme: Theme, snapshot: &Snapshot) -> String {
 fn losses(header: &Header) -> String {
     let losses = &header.losses;
     let by_cause = [
-        (
-            losses.ring,
-            "found the ring full (a larger --ring-size helps)",
-        ),
-        (losses.queue, "came faster than the screen took them"),
-        (losses.not_tracked, "found no room in the in-flight table"),
-        (losses.recursion, "were skipped by the kernel"),
-        (losses.undecodable, "could not be decoded"),
+        (losses.ring, "ring full (a larger --ring-size helps)"),
+        (losses.queue, "screen too slow"),
+        (losses.not_tracked, "too many in flight"),
+        (losses.recursion, "skipped by the kernel"),
+        (losses.undecodable, "not decodable"),
     ];
     let causes: Vec<String> = by_cause
         .into_iter()
@@ -251,7 +255,7 @@ fn losses(header: &Header) -> String {
         .map(|(n, what)| format!("{} {what}", count(n)))
         .collect();
     format!(
-        "Sizes and latencies lack {} I/Os: {}",
+        "{} I/Os lost, missing in sizes and latencies: {}",
         count(losses.total()),
         causes.join(", ")
     )

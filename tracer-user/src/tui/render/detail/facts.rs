@@ -3,7 +3,7 @@
 use ratatui::text::Line;
 
 use super::{
-    super::{badge::STUCK_NS, fit::paragraph, theme::Tone},
+    super::{fit::paragraph, theme::Tone},
     Close,
     grid::grid,
     panel::{Panel, Piece, labelled},
@@ -13,7 +13,7 @@ use crate::{
         content::{self, Table, workload_facts},
         units::{count, duration, mib_per_second, per_second, percent_of},
     },
-    tui::snapshot::OpLoad,
+    tui::snapshot::{OpLoad, STUCK_NS},
 };
 
 /// Rates and latencies by operation in the window.

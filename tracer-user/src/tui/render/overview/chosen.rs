@@ -32,24 +32,23 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, theme: Theme, row: &Row) {
         return;
     };
     let room = area.width.min(WIDEST);
-    // A blank line, a rule with the name, and what it says.
-    let height = area.height.saturating_sub(2);
-    let parts = [
-        judgement::sentence(theme, verdict, room),
-        judgement::advice(theme, verdict, room),
-        judgement::evidence(theme, verdict, room),
+    let sentence = judgement::sentence(theme, verdict, room);
+    let evidence = judgement::evidence(theme, verdict, room);
+    let advice = judgement::advice(theme, verdict, room);
+    // Below a blank line and a rule with the name. Whole parts only, since half a sentence
+    // misleads; what to do matters more than why.
+    let height = usize::from(area.height.saturating_sub(2));
+    let [least, more, all] = [
+        sentence.len(),
+        sentence.len() + advice.len(),
+        sentence.len() + advice.len() + evidence.len(),
     ];
-    // Whole parts only: half a sentence misleads.
-    let mut lines: Vec<Line> = Vec::new();
-    for part in parts {
-        if cells(lines.len() + part.len()) > height {
-            break;
-        }
-        lines.extend(part);
-    }
-    if lines.is_empty() {
-        return;
-    }
+    let lines: Vec<Line> = match height {
+        height if height >= all => [sentence, evidence, advice].concat(),
+        height if height >= more => [sentence, advice].concat(),
+        height if height >= least => sentence,
+        _ => return,
+    };
     let [_, place] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(cells(lines.len() + 1)),

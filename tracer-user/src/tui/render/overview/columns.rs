@@ -4,7 +4,7 @@ use ratatui::text::Line;
 
 use super::{
     super::{
-        badge::{self, Form, STUCK_NS},
+        badge::{self, Form},
         fit::{cells, chosen, width},
         theme::{Theme, Tone},
     },
@@ -14,7 +14,7 @@ use crate::{
     report::units::{count, duration, mib_per_second, per_second, size, whole_percent},
     tui::{
         column::Column,
-        snapshot::{Load, Presence, Row, Snapshot},
+        snapshot::{Load, Presence, Row, STUCK_NS, Snapshot},
         state::State,
     },
 };

@@ -68,7 +68,9 @@ pub(super) fn draw(
     let chosen = rows[at];
     rows = rows.into_iter().skip(offset).take(height).collect();
     let with_bar = !fits && area.width > 30;
-    let width = area.width - u16::from(with_bar);
+    // Where there is room, a blank stands before the scrollbar.
+    let bar_width = if area.width < 60 { 1 } else { 2 };
+    let width = area.width - if with_bar { bar_width } else { 0 };
     let layout = columns::layout(theme, state, snapshot, &rows, width.saturating_sub(1));
     let mut table_state = TableState::new().with_selected(Some(at - offset));
     let table = table(theme, state, snapshot, &rows, &layout);

@@ -84,6 +84,19 @@ fn a_zvol_of_a_suspended_pool_reads_as_reviewed() {
 }
 
 #[test]
+fn the_block_size_is_on_the_axis_though_no_io_has_it() {
+    let mut snapshot = samples::busy();
+    let detail = snapshot.detail.as_mut().unwrap();
+    detail.write.sizes.retain(|size| size.bytes != 128 << 10);
+    let text = screen(&of(Screen::Detail), &snapshot, (200, 60));
+    let axis: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("128K *"))
+        .collect();
+    assert_eq!(axis.len(), 1, "{text}");
+}
+
+#[test]
 fn the_end_of_a_long_page_reads_as_reviewed() {
     let state = State {
         scroll: u16::MAX,
