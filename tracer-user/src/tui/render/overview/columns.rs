@@ -161,7 +161,8 @@ fn wanted(theme: Theme, spec: &Spec, state: &State, snapshot: &Snapshot, rows: &
         Shows::Column(Column::Name) => name::wanted(theme, row),
         _ => line_width(&cell(theme, spec, row, u16::MAX, Form::Word)),
     });
-    let total = line_width(&total(theme, spec, snapshot, u16::MAX));
+    // Without room the words of the totals are at their shortest; numbers stay as they are.
+    let total = line_width(&total(theme, spec, snapshot, 0));
     let head = width(&head(theme, spec, state, u16::MAX));
     rows.chain([total, head, spec.usual]).max().unwrap_or(0)
 }
@@ -218,16 +219,9 @@ pub(super) fn cell(theme: Theme, spec: &Spec, row: &Row, room: u16, form: Form) 
 pub(super) fn total(theme: Theme, spec: &Spec, snapshot: &Snapshot, room: u16) -> Line<'static> {
     let (tone, text) = match spec.shows {
         Shows::Column(Column::Name) => {
-            let all = format!("all {}", count(snapshot.rows.len() as u64));
-            let long = format!("{all}, each I/O once");
-            (
-                Tone::Plain,
-                if width(&long) <= room.min(40) && room != u16::MAX {
-                    long
-                } else {
-                    all
-                },
-            )
+            let short = format!("all {}", count(snapshot.rows.len() as u64));
+            let long = format!("{short}, each I/O once");
+            (Tone::Plain, if width(&long) <= room { long } else { short })
         }
         Shows::Column(Column::Block | Column::Verdict) | Shows::Device => {
             return Line::default();
