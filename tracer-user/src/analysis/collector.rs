@@ -68,7 +68,7 @@ pub struct Explanation {
     pub rules: Vec<RuleTrace>,
 }
 
-/// Folds the inputs of one capture; gives a [`Report`] at any time.
+/// Folds the inputs of one capture; gives a [`crate::report::model::Report`] at any time.
 #[derive(Debug)]
 pub struct Collector {
     options: Options,

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Collector {
-    /// The report as of now: final after [`Input::End`], before it marked as not complete.
+    /// The report as of now: final after [`crate::input::Input::End`], before it marked as not complete.
     #[must_use]
     pub fn report(&self) -> Report {
         let counts = event_counts(&self.devices, &self.lost);
