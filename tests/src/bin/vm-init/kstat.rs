@@ -83,7 +83,7 @@ pub(crate) struct Group {
 /// The groups the kstat still has, oldest first.
 pub(crate) fn groups(pool: &str) -> Result<Vec<Group>> {
     let text = fs::read_to_string(folder(pool).join("txgs"))?;
-    let mut lines = text.lines().skip(1);
+    let mut lines = text.lines();
     let columns: Vec<_> = lines
         .next()
         .unwrap_or_default()
