@@ -110,6 +110,23 @@ fn assert_latencies(device: &Value, op: &str, class: &Class) {
     assert_eq!(in_histogram, class.count, "ops.{op}.latency_histogram");
 }
 
+/// What a replay on another disk must repeat of a report's device: counts, bytes and exact sizes
+/// of each kind, and flushes.
+#[must_use]
+pub fn traffic(device: &Value) -> Value {
+    let ops = ["read", "write", "discard", "other"].map(|op| {
+        let stats = &device["ops"][op];
+        serde_json::json!([
+            op,
+            stats["count"],
+            stats["bytes"],
+            stats["errors"],
+            stats["sizes"]
+        ])
+    });
+    serde_json::json!({ "ops": ops, "flushes": device["flush"]["count"] })
+}
+
 /// The part of a report that is about one disk.
 ///
 /// # Panics

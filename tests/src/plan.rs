@@ -142,6 +142,27 @@ impl Plan {
         }
     }
 
+    /// Like a guest's: random writes of these counts and lengths, then reads of 16K, and a
+    /// flush before every 50th step.
+    #[must_use]
+    pub fn like_a_guest(writes: &[(usize, usize)], reads: usize, span_bytes: u64) -> Self {
+        const READS_SEED: u64 = 5;
+        let mut plan = Self::default();
+        for (seed, (count, len)) in (1..).zip(writes) {
+            plan.steps
+                .extend(Self::random_writes(seed, *count, *len, span_bytes).steps);
+        }
+        let reads = Self::random_writes(READS_SEED, reads, 16 << 10, span_bytes).steps;
+        plan.steps.extend(reads.into_iter().map(|step| match step {
+            Step::Write { offset, len } => Step::Read { offset, len },
+            other => other,
+        }));
+        for at in (0..plan.steps.len()).step_by(50).rev() {
+            plan.steps.insert(at, Step::Flush);
+        }
+        plan
+    }
+
     /// Executes every step on a device node.
     pub fn run(&self, device: &Path) -> io::Result<()> {
         let mut disk = DirectDevice::open(device, LONGEST)?;

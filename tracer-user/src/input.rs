@@ -157,6 +157,33 @@ pub struct Lost {
     pub queue: u64,
 }
 
+impl Lost {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.recursion + self.undecodable + self.queue
+    }
+
+    /// What was lost since an earlier moment of the same capture.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            recursion: self.recursion.saturating_sub(earlier.recursion),
+            undecodable: self.undecodable.saturating_sub(earlier.undecodable),
+            queue: self.queue.saturating_sub(earlier.queue),
+        }
+    }
+}
+
+impl Sample {
+    /// Events of the capture that were counted but did not come.
+    #[must_use]
+    pub fn lost_events(&self) -> u64 {
+        let in_rings = self.devices.iter().map(|device| device.counters.ring_lost);
+        in_rings.sum::<u64>() + self.lost.total()
+    }
+}
+
 /// A pool at one moment, from `/proc/spl/kstat/zfs/<pool>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSample {

@@ -41,11 +41,7 @@ pub fn run<T: Send + 'static>(
     work: impl FnOnce(Live) -> anyhow::Result<T> + Send + 'static,
     tick: impl FnMut(),
 ) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")?;
-    runtime.block_on(async {
+    block_on(async {
         let signals = Signals::new()?;
         let stop = Stop::default();
         let live = Live::start(plan, roots, selector, stop.clone())?;
@@ -54,6 +50,18 @@ pub fn run<T: Send + 'static>(
         }
         attend(signals, &stop, move || work(live), tick).await
     })
+}
+
+/// Runs a session's asynchronous part on this thread.
+///
+/// # Errors
+/// The event loop cannot be started, or the work failed.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?
+        .block_on(work)
 }
 
 async fn attend<T: Send + 'static>(
@@ -108,14 +116,15 @@ fn announce(live: &Live, plan: &Plan) {
 }
 
 /// The signals that end a session.
-struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    fn new() -> anyhow::Result<Self> {
+    /// Hears them from now on; none ends the process by itself any more.
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let hear = |kind| signal(kind).context("cannot listen to signals");
         Ok(Self {
             interrupt: hear(SignalKind::interrupt())?,
@@ -124,7 +133,8 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> &'static str {
+    /// The name of the next one.
+    pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",

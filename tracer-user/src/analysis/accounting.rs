@@ -16,7 +16,7 @@ const SHORT_TOLERANCE_NS: u64 = 500_000_000;
 /// Sums the event accounting of all devices.
 pub(super) fn event_counts(devices: &[DeviceState], lost: &Lost) -> EventCounts {
     let mut counts = EventCounts {
-        lost: lost.recursion + lost.undecodable + lost.queue,
+        lost: lost.total(),
         ..EventCounts::default()
     };
     for device in devices {
@@ -78,9 +78,7 @@ pub(super) fn incomplete_reasons(course: &Course<'_>) -> Vec<String> {
 
 fn losses(course: &Course<'_>) -> Vec<String> {
     let (counts, lost) = (course.counts, course.lost);
-    let in_ring = counts
-        .lost
-        .saturating_sub(lost.recursion + lost.undecodable + lost.queue);
+    let in_ring = counts.lost.saturating_sub(lost.total());
     [
         (in_ring, "events found no room in the ring: sizes, latencies and flags lack them, the counts do not; use a larger --ring-size"),
         (lost.recursion, "hook calls were skipped by the kernel: some I/Os may be missing"),

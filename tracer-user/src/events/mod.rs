@@ -15,7 +15,7 @@ pub use handover::handover;
 
 use crate::{
     event::Event,
-    input::{Device, Input, Sample},
+    input::{Device, Input},
     source::Source,
 };
 
@@ -96,7 +96,7 @@ impl<W: Write> Printer<W> {
                 }
             }
             Input::Events(events) => return self.print(events),
-            Input::Sample(sample) => self.summary.lost = lost(sample),
+            Input::Sample(sample) => self.summary.lost = sample.lost_events(),
             Input::End(end) => {
                 self.summary.ended = true;
                 self.summary
@@ -151,15 +151,6 @@ pub fn print_all<W: Write>(
         printer.feed(&input)?;
     }
     Ok(())
-}
-
-/// Events of a capture that were counted but did not come.
-fn lost(sample: &Sample) -> u64 {
-    let in_rings = sample
-        .devices
-        .iter()
-        .map(|device| device.counters.ring_lost);
-    in_rings.sum::<u64>() + sample.lost.recursion + sample.lost.undecodable + sample.lost.queue
 }
 
 #[cfg(test)]

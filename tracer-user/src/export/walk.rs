@@ -103,12 +103,7 @@ pub(super) fn walk<E: From<ExportError>>(
             .push("the capture was cut off: its end is missing".to_owned());
     }
     if let Some(sample) = last_sample {
-        let own = sample
-            .devices
-            .iter()
-            .map(|device| device.counters.ring_lost)
-            .sum::<u64>();
-        let lost = own + sample.lost.recursion + sample.lost.undecodable + sample.lost.queue;
+        let lost = sample.lost_events();
         if lost > 0 {
             capture.notes.push(format!(
                 "{lost} events were lost while tracing and are not in it"

@@ -64,7 +64,7 @@ impl PoolSampler {
     #[must_use]
     pub fn new(roots: &Roots) -> Self {
         Self {
-            directory: roots.proc.join("spl/kstat/zfs"),
+            directory: directory_of(roots),
             pools: BTreeMap::new(),
             datasets: BTreeMap::new(),
         }
@@ -103,7 +103,7 @@ impl PoolSampler {
 
     /// The same with a given pair of clocks.
     pub fn sample_with(&mut self, now_ns: u64, clocks: ClockPair) -> Vec<PoolSample> {
-        let names = self.pool_names();
+        let names: BTreeSet<String> = pool_names(&self.directory).take(MAX_POOLS).collect();
         self.pools.retain(|name, _| names.contains(name));
         names
             .into_iter()
@@ -117,7 +117,7 @@ impl PoolSampler {
                 let wanted = self.datasets.get(&name).unwrap_or(&empty);
                 PoolSample {
                     at_ns: now_ns,
-                    state: read_word(&directory.join("state")),
+                    state: state(&directory),
                     txgs: pool.changed_txgs(&directory, clocks),
                     objsets: pool.index.sample(wanted),
                     shape: None,
@@ -126,18 +126,36 @@ impl PoolSampler {
             })
             .collect()
     }
+}
 
-    /// Directories are pools; the files beside them are kstats of ZFS as a whole.
-    fn pool_names(&self) -> BTreeSet<String> {
-        fs::read_dir(&self.directory)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .take(MAX_POOLS)
-            .collect()
-    }
+/// Every pool that there is now, with the word of its `state` kstat where it can be read.
+#[must_use]
+pub fn pool_states(roots: &Roots) -> Vec<(String, Option<String>)> {
+    let directory = directory_of(roots);
+    pool_names(&directory)
+        .map(|name| {
+            let state = state(&directory.join(&name));
+            (name, state)
+        })
+        .collect()
+}
+
+fn directory_of(roots: &Roots) -> PathBuf {
+    roots.proc.join("spl/kstat/zfs")
+}
+
+/// Directories are pools; the files beside them are kstats of ZFS as a whole.
+fn pool_names(directory: &Path) -> impl Iterator<Item = String> {
+    fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+fn state(pool: &Path) -> Option<String> {
+    read_word(&pool.join("state"))
 }
 
 impl Pool {

@@ -131,14 +131,7 @@ pub(crate) fn since(sample: &Sample, base: &Sample) -> Sample {
         };
         device.counters = subtract(&device.counters, &base.counters);
     }
-    sample.lost = Lost {
-        recursion: sample.lost.recursion.saturating_sub(base.lost.recursion),
-        undecodable: sample
-            .lost
-            .undecodable
-            .saturating_sub(base.lost.undecodable),
-        queue: sample.lost.queue.saturating_sub(base.lost.queue),
-    };
+    sample.lost = sample.lost.since(&base.lost);
     sample
 }
 

@@ -32,6 +32,7 @@ use crate::{
     analysis::Options,
     device::{Roots, Selector},
     report::model::SourceKind,
+    session,
     source::{
         Source,
         live::{Live, Plan, Stop},
@@ -51,7 +52,7 @@ pub fn live(
 ) -> anyhow::Result<()> {
     let patterns: Vec<&str> = selector.patterns().collect();
     let observer = Observer::new(options, SourceKind::Live, patterns.join(" "));
-    with_runtime(async {
+    session::block_on(async {
         // Before anything is attached, so that no signal finds nobody.
         let signals = Signals::new()?;
         let stop = Stop::default();
@@ -72,21 +73,13 @@ pub fn replay(
     recorded: Recorded,
     style: Style,
 ) -> anyhow::Result<()> {
-    with_runtime(async {
+    session::block_on(async {
         let signals = Signals::new()?;
         show(signals, style, |links| {
             Threads::replay(source, recorded, links)
         })
         .await
     })
-}
-
-fn with_runtime(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the event loop")?
-        .block_on(work)
 }
 
 /// Enters the screen, runs until the user leaves, gives the terminal back, says what is left to
@@ -258,7 +251,7 @@ enum Heard {
 }
 
 struct Signals {
-    ends: [tokio::signal::unix::Signal; 3],
+    ends: session::Signals,
     resize: tokio::signal::unix::Signal,
     stop: tokio::signal::unix::Signal,
     cont: tokio::signal::unix::Signal,
@@ -268,11 +261,7 @@ impl Signals {
     fn new() -> anyhow::Result<Self> {
         let hear = |kind| signal(kind).context("cannot listen to signals");
         Ok(Self {
-            ends: [
-                hear(SignalKind::interrupt())?,
-                hear(SignalKind::terminate())?,
-                hear(SignalKind::hangup())?,
-            ],
+            ends: session::Signals::new()?,
             resize: hear(SignalKind::window_change())?,
             stop: hear(SignalKind::from_raw(Signal::TSTP.as_raw()))?,
             cont: hear(SignalKind::from_raw(Signal::CONT.as_raw()))?,
@@ -280,11 +269,8 @@ impl Signals {
     }
 
     async fn next(&mut self) -> Heard {
-        let [interrupt, terminate, hangup] = &mut self.ends;
         tokio::select! {
-            _ = interrupt.recv() => Heard::End,
-            _ = terminate.recv() => Heard::End,
-            _ = hangup.recv() => Heard::End,
+            _ = self.ends.next() => Heard::End,
             _ = self.resize.recv() => Heard::Resize,
             _ = self.stop.recv() => Heard::Stop,
             _ = self.cont.recv() => Heard::Continue,

@@ -72,6 +72,14 @@ pub struct Snapshot {
     pub job: Option<Job>,
 }
 
+impl Snapshot {
+    /// The close look at a device, when it is that one's.
+    #[must_use]
+    pub fn detail_of(&self, id: DeviceId) -> Option<&Detail> {
+        self.detail.as_ref().filter(|detail| detail.id == id)
+    }
+}
+
 /// A stretch of time, ns since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {

@@ -17,10 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    device::{Roots, roots::read_word},
-    input::PoolShape,
-};
+use crate::{device::Roots, input::PoolShape, kstat};
 
 /// Time for all commands together. A healthy host answers in some 20 ms.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -61,9 +58,9 @@ impl Asked {
     #[must_use]
     pub fn start(program: OsString, roots: &Roots) -> Self {
         let (send, answer) = sync_channel(1);
-        let suspended = suspended_pool(roots);
+        let roots = roots.clone();
         let question = move || {
-            let answer = match suspended {
+            let answer = match unhealthy_pool(&roots) {
                 Some((pool, state)) => Err(ZpoolError::Unhealthy(pool, state)),
                 None => ask(&program, DEADLINE),
             };
@@ -110,13 +107,14 @@ impl Asked {
 }
 
 /// A pool whose kstat says that commands would wait for it, and its state.
-fn suspended_pool(roots: &Roots) -> Option<(String, String)> {
-    let pools = std::fs::read_dir(roots.proc.join("spl/kstat/zfs")).ok()?;
-    pools.flatten().find_map(|entry| {
-        let state = read_word(&entry.path().join("state"))?;
-        let answers = matches!(state.as_str(), "ONLINE" | "DEGRADED");
-        (!answers).then(|| (entry.file_name().to_string_lossy().into_owned(), state))
-    })
+fn unhealthy_pool(roots: &Roots) -> Option<(String, String)> {
+    kstat::pool_states(roots)
+        .into_iter()
+        .find_map(|(pool, state)| {
+            let state = state?;
+            let answers = matches!(state.as_str(), "ONLINE" | "DEGRADED");
+            (!answers).then_some((pool, state))
+        })
 }
 
 fn ask(program: &OsStr, deadline: Duration) -> Result<BTreeMap<String, PoolShape>, ZpoolError> {

@@ -34,6 +34,21 @@ pub struct TraceArgs {
     pub ring_size: u32,
 }
 
+/// What the analysis is told of the pools, or asks.
+#[derive(Debug, Args)]
+pub struct LivePoolArgs {
+    /// What it is told.
+    #[command(flatten)]
+    pub told: PoolArgs,
+
+    /// Ask zpool for the layout of the pools, their fill and whether they resilver
+    ///
+    /// For the space that block sizes take. Without it no ZFS command is run. zpool gets 5
+    /// seconds, nothing waits for it, and a pool that is not healthy is not asked.
+    #[arg(long, conflicts_with = "layout")]
+    pub ask_zpool: bool,
+}
+
 /// Flags of `capture`.
 #[derive(Debug, Args)]
 #[command(after_help = CAPTURE_EXAMPLES)]
@@ -56,16 +71,9 @@ pub struct CaptureArgs {
     #[command(flatten)]
     pub record: RecordArgs,
 
-    /// What the analysis is told.
+    /// What is known of the pools.
     #[command(flatten)]
-    pub pool: PoolArgs,
-
-    /// Ask zpool for the layout of the pools, their fill and whether they resilver
-    ///
-    /// For the space that block sizes take. Without it no ZFS command is run. zpool gets 5
-    /// seconds, the capture does not wait for it, and a pool that is not healthy is not asked.
-    #[arg(long, conflicts_with = "layout")]
-    pub ask_zpool: bool,
+    pub pool: LivePoolArgs,
 
     /// How the report is written.
     #[command(flatten)]

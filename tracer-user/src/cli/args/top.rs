@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ColorWhen, PoolArgs, TraceArgs};
+use super::{ColorWhen, TraceArgs, live::LivePoolArgs};
 
 /// Flags of `top`.
 #[derive(Debug, Args)]
@@ -25,16 +25,9 @@ pub struct TopArgs {
     )]
     pub from: Vec<PathBuf>,
 
-    /// What the analysis is told.
+    /// What is known of the pools.
     #[command(flatten)]
-    pub pool: PoolArgs,
-
-    /// Ask zpool for the layout of the pools, their fill and whether they resilver
-    ///
-    /// For the space that block sizes take. Without it no ZFS command is run. zpool gets 5
-    /// seconds, the screen does not wait for it, and a pool that is not healthy is not asked.
-    #[arg(long, conflicts_with = "layout")]
-    pub ask_zpool: bool,
+    pub pool: LivePoolArgs,
 
     /// Colour of the screen
     ///

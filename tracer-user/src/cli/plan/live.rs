@@ -91,8 +91,8 @@ impl CapturePlan {
             duration_ns: args.duration,
             wait: args.wait,
             record,
-            analysis: super::analysis(&args.pool),
-            ask_zpool: args.ask_zpool,
+            analysis: super::analysis(&args.pool.told),
+            ask_zpool: args.pool.ask_zpool,
             presentation,
             progress: progress(&args.console, env),
         })

@@ -55,7 +55,7 @@ impl TopPlan {
             from: if args.from.is_empty() {
                 TopFrom::Live {
                     trace: TracePlan::resolve(args.trace, env),
-                    ask_zpool: args.ask_zpool,
+                    ask_zpool: args.pool.ask_zpool,
                 }
             } else {
                 TopFrom::Files {
@@ -64,7 +64,7 @@ impl TopPlan {
                     args: env.args.clone(),
                 }
             },
-            analysis: super::analysis(&args.pool),
+            analysis: super::analysis(&args.pool.told),
             style: Style {
                 colors: colors(args.color, env),
                 unicode: env.unicode,

@@ -114,14 +114,7 @@ impl Episode {
         Sample {
             at_ns: sample.at_ns,
             devices: sample.devices.iter().map(since).collect(),
-            lost: Lost {
-                recursion: sample.lost.recursion.saturating_sub(self.lost.recursion),
-                undecodable: sample
-                    .lost
-                    .undecodable
-                    .saturating_sub(self.lost.undecodable),
-                queue: sample.lost.queue.saturating_sub(self.lost.queue),
-            },
+            lost: sample.lost.since(&self.lost),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use ratatui::{
     Frame,
-    layout::{Constraint, Layout, Rect},
+    layout::Rect,
     text::{Line, Text},
     widgets::Widget,
 };
@@ -28,15 +28,12 @@ pub(super) fn draw(
     state: &State,
     snapshot: &Snapshot,
 ) -> u16 {
-    let [top, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let [top, below] = page::split_first_line(area);
     let Some(row) = chosen(state, snapshot) else {
         return 0;
     };
     frame.render_widget(title(theme, row, area.width), top);
-    let detail = snapshot
-        .detail
-        .as_ref()
-        .filter(|detail| detail.id == row.id);
+    let detail = snapshot.detail_of(row.id);
     let rules = detail.map_or(&[][..], |detail| &detail.rules);
     let room = page::width(below).min(120);
     let mut lines = Vec::new();

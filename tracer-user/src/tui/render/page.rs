@@ -3,7 +3,7 @@
 use ratatui::{
     Frame,
     buffer::Buffer,
-    layout::Rect,
+    layout::{Constraint, Layout, Rect},
     widgets::{Scrollbar, ScrollbarOrientation, ScrollbarState, StatefulWidget},
 };
 
@@ -11,6 +11,11 @@ use super::theme::Theme;
 
 /// Lines of the longest page that is drawn; beyond it nothing is.
 const LONGEST: u16 = 4096;
+
+/// The first line of an area, and what is below it.
+pub(super) fn split_first_line(area: Rect) -> [Rect; 2] {
+    Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area)
+}
 
 /// Draws a page of `height` lines and shows it from line `scroll` on, as far as there are
 /// lines. Says the furthest line that it can begin with.

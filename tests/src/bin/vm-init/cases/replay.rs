@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Result, ensure};
-use serde_json::Value;
 use zvoltrace_tests::binary;
 use zvoltrace_tests::capture::{self, Capture};
-use zvoltrace_tests::plan::{Plan, Step};
+use zvoltrace_tests::expect::traffic;
+use zvoltrace_tests::plan::Plan;
 
 use super::{Quiet, device, held_open};
 use crate::harness::{Differences, Outcome, Test};
@@ -31,20 +31,8 @@ const FOLDER: &str = "/tmp/replay";
 /// Like a guest's: sizes from 4K to 128K, reads between the writes, a flush now and then. No
 /// longer ones: blk-mq would cut them by the block size, which differs between the two zvols.
 fn plan() -> Plan {
-    let mut plan = Plan::default();
-    for (seed, count, len) in [(1, 120, 8192), (2, 80, 4096), (3, 20, 128 << 10)] {
-        plan.steps
-            .extend(Plan::random_writes(seed, count, len, BYTES).steps);
-    }
-    let reads = Plan::random_writes(5, 30, 16 << 10, BYTES).steps;
-    plan.steps.extend(reads.into_iter().map(|step| match step {
-        Step::Write { offset, len } => Step::Read { offset, len },
-        other => other,
-    }));
-    for at in (0..plan.steps.len()).step_by(50).rev() {
-        plan.steps.insert(at, Step::Flush);
-    }
-    plan
+    let writes = [(120, 8192), (80, 4096), (20, 128 << 10)];
+    Plan::like_a_guest(&writes, 30, BYTES)
 }
 
 fn replay(mode: Mode) -> Result<Outcome> {
@@ -99,16 +87,4 @@ fn replay(mode: Mode) -> Result<Outcome> {
     differences.equal("replayed", traffic(&replayed), expected);
     differences.none()?;
     Ok(Outcome::Ok)
-}
-
-/// What must be the same: counts, bytes, exact sizes of each kind, flushes.
-fn traffic(device: &Value) -> Vec<(String, Value)> {
-    let mut all = Vec::new();
-    for op in ["read", "write", "discard", "other"] {
-        for key in ["count", "bytes", "errors", "sizes"] {
-            all.push((format!("{op} {key}"), device["ops"][op][key].clone()));
-        }
-    }
-    all.push(("flushes".to_owned(), device["flush"]["count"].clone()));
-    all
 }

@@ -96,7 +96,7 @@ pub(super) fn draw(
     state: &State,
     snapshot: &Snapshot,
 ) -> u16 {
-    let [top, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let [top, below] = page::split_first_line(area);
     let Some(row) = chosen(state, snapshot) else {
         frame.render_widget(
             theme.span(Tone::Heading, "This zvol is not known. Esc goes back."),
@@ -105,11 +105,7 @@ pub(super) fn draw(
         return 0;
     };
     frame.render_widget(title(theme, row, area.width), top);
-    let Some(detail) = snapshot
-        .detail
-        .as_ref()
-        .filter(|detail| detail.id == row.id)
-    else {
+    let Some(detail) = snapshot.detail_of(row.id) else {
         frame.render_widget("Its numbers come with the next look at it.", below);
         return 0;
     };

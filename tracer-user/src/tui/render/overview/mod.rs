@@ -41,8 +41,7 @@ pub(super) fn draw(
     let mut rows = visible(state, snapshot);
     let mut area = area;
     if !state.filter.is_empty() && area.height > 2 {
-        let [top, below] =
-            Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+        let [top, below] = page::split_first_line(area);
         frame.render_widget(
             filter_line(theme, state, rows.len(), snapshot.rows.len()),
             top,
