@@ -1,6 +1,6 @@
-//! Set-associative table in two arrays: addresses in buckets of four, a cache line holding two
-//! buckets, and one cache line a slot for what is known of the I/O. A slot is claimed by a
-//! compare-and-exchange of its address from 0 and freed by an exchange back.
+//! Set-associative table in two arrays: addresses in buckets of eight, a cache line each, and one
+//! cache line a slot for what is known of the I/O. A slot is claimed by a compare-and-exchange of
+//! its address from 0 and freed by an exchange back.
 //!
 //! Against a BPF hash map this saves a helper call, a lock and an allocation each way.
 
