@@ -12,6 +12,9 @@
 use core::mem::{align_of, offset_of, size_of};
 
 pub mod names;
+pub mod record;
+
+pub use record::{Inflight, IoRecord, RingHead, SharedRecord};
 
 /// Operation in the low eight bits of `bi_opf` and `cmd_flags` (`include/linux/blk_types.h`,
 /// the same from 4.18 to 7.3).
@@ -85,21 +88,21 @@ pub const INFLIGHT_BUCKETS: u32 = INFLIGHT_SLOTS / INFLIGHT_WAYS;
 /// Knuth's multiplicative constant, 2^64 / phi.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Bucket of the disk filter for a disk.
+/// Bucket of the disk filter for a [`disk_number`].
 #[inline(always)]
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the shift leaves 14 bits")]
-pub const fn filter_bucket(major: u32, first_minor: u32) -> u32 {
-    let key = ((major as u64) << 32) | first_minor as u64;
-    (key.wrapping_mul(GOLDEN) >> (64 - FILTER_BUCKETS.trailing_zeros())) as u32
+pub const fn filter_bucket(number: u64) -> u32 {
+    (number.wrapping_mul(GOLDEN) >> (64 - FILTER_BUCKETS.trailing_zeros())) as u32
 }
 
-/// Bucket of the in-flight table for a bio's or request's address.
+/// Bucket of the in-flight table for a bio's or request's address, of which the low half is
+/// enough to spread by: bios and requests lie in slabs.
 #[inline(always)]
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the shift leaves 13 bits")]
-pub const fn inflight_bucket(address: u64) -> u32 {
-    (address.wrapping_mul(GOLDEN) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
+pub const fn inflight_bucket(low_half: u32) -> u32 {
+    ((low_half as u64).wrapping_mul(GOLDEN) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
 }
 
 /// Class of an I/O for the exact counters.
@@ -143,14 +146,19 @@ impl OpClass {
     }
 }
 
+/// A disk's number (never a partition's), as the filter compares it.
+#[inline(always)]
+#[must_use]
+pub const fn disk_number(major: u32, first_minor: u32) -> u64 {
+    ((major as u64) << 32) | first_minor as u64
+}
+
 /// One slot of the disk filter. All zero means free.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilterSlot {
-    /// Major number of the disk (never of a partition).
-    pub major: u32,
-    /// First minor number of the disk.
-    pub first_minor: u32,
+    /// [`disk_number`].
+    pub number: u64,
     /// [`DiskId`] in its raw form; 0 while the slot is being written.
     pub disk: u32,
     /// Zero.
@@ -198,83 +206,12 @@ impl DiskId {
     }
 }
 
-/// An I/O in flight, in the table slot that its address claimed.
+/// Exact counts of one disk.
 ///
-/// Sized and aligned to cache lines: the table is an mmapable array, whose values start on a
-/// page.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Inflight {
-    /// Submission, `CLOCK_MONOTONIC`, ns.
-    pub start_ns: u64,
-    /// First issue to the driver, `CLOCK_MONOTONIC`, ns; 0 before it and on bio-mode disks.
-    pub issue_ns: u64,
-    /// First sector (512 B), counted from the start of the disk even for a partition.
-    pub sector: u64,
-    /// Size in bytes at submission.
-    pub bytes: u32,
-    /// Operation and flags ([`op`], [`flag`]).
-    pub opf: u32,
-    /// [`DiskId`] in its raw form.
-    pub disk: u32,
-    /// Bytes that partial completions have reported so far (blk-mq); once all data is done and
-    /// only the block layer's own flush is awaited, [`DATA_DONE`].
-    pub done_bytes: u32,
-    /// Process (thread group) of the submitter.
-    pub tgid: u32,
-    /// Thread of the submitter.
-    pub tid: u32,
-    /// Command name of the submitter, NUL-padded.
-    pub comm: [u8; COMM_LEN],
-}
-
-/// [`Inflight::done_bytes`] of a request whose data is done and whose closing flush is awaited.
-pub const DATA_DONE: u32 = u32::MAX;
-
-/// Marks that the hooks keep in the upper bits of [`Inflight::opf`], which [`flag::KNOWN`]
-/// leaves free.
-pub mod mark {
-    /// The request went back to its queue: what comes next is the same I/O, not a new one.
-    pub const REQUEUED: u32 = 1 << 30;
-    /// The request is in the block layer's flush machinery: a zero-byte completion closes it.
-    pub const CLOSED_BY_FLUSH: u32 = 1 << 31;
-}
-
-/// One completed I/O, as it crosses the ring.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IoRecord {
-    /// Submission, `CLOCK_MONOTONIC`, ns.
-    pub start_ns: u64,
-    /// First issue to the driver, `CLOCK_MONOTONIC`, ns; 0 when not known (bio mode, flushes).
-    pub issue_ns: u64,
-    /// Completion, `CLOCK_MONOTONIC`, ns.
-    pub end_ns: u64,
-    /// First sector (512 B), counted from the start of the disk.
-    pub sector: u64,
-    /// Size in bytes at submission.
-    pub bytes: u32,
-    /// Operation and flags ([`op`], [`flag`]).
-    pub opf: u32,
-    /// [`DiskId`] in its raw form.
-    pub disk: u32,
-    /// Process (thread group) of the submitter.
-    pub tgid: u32,
-    /// Thread of the submitter.
-    pub tid: u32,
-    /// CPU that saw the completion.
-    pub cpu: u16,
-    /// 0, or the completion's status as the kernel gave it: a `blk_status_t`, or on kernels
-    /// that pass one a negative errno (told apart by [`ERROR_IS_ERRNO`]).
-    pub status: u16,
-    /// Command name of the submitter, NUL-padded.
-    pub comm: [u8; COMM_LEN],
-}
-
-/// Bit of [`IoRecord::status`] that marks the rest as a positive errno, not a `blk_status_t`.
-pub const ERROR_IS_ERRNO: u16 = 1 << 15;
-
-/// Exact counts of one disk on one CPU. Two cache lines, written by that CPU alone.
+/// The kernel half keeps one a disk and CPU, two cache lines written by that CPU alone, and
+/// counts there only what does not reach the ring: the user half counts what it takes out of
+/// it, and adds. So nothing is counted twice, totals are exact though records are lost, and a
+/// completed I/O costs no counter.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
@@ -284,7 +221,8 @@ pub struct DiskCounters {
     pub bytes: [u64; 5],
     /// Completions with an error, all classes.
     pub errors: u64,
-    /// Bios submitted.
+    /// Bios submitted. The kernel half counts those of blk-mq disks; on a bio-mode disk they are
+    /// the I/Os themselves.
     pub submitted: u64,
     /// Records that found no room in the ring.
     pub ring_lost: u64,
@@ -332,11 +270,8 @@ impl DiskCounters {
 }
 
 const _: () = {
-    assert!(size_of::<FilterSlot>() == 16 && align_of::<FilterSlot>() == 4);
-    assert!(size_of::<Inflight>() == 64 && align_of::<Inflight>() == 8);
-    assert!(offset_of!(Inflight, comm) == 48);
-    assert!(size_of::<IoRecord>() == 72 && align_of::<IoRecord>() == 8);
-    assert!(offset_of!(IoRecord, comm) == 56);
+    assert!(size_of::<FilterSlot>() == 16 && align_of::<FilterSlot>() == 8);
+    assert!(offset_of!(FilterSlot, disk) == 8);
     assert!(size_of::<DiskCounters>() == 128 && align_of::<DiskCounters>() == 8);
     assert!(FILTER_BUCKETS.is_power_of_two() && MAX_DISKS * 8 <= FILTER_BUCKETS * FILTER_WAYS);
     assert!(INFLIGHT_SLOTS.is_power_of_two() && MAX_DISKS == 1 << 13);
@@ -360,9 +295,21 @@ mod tests {
     #[test]
     fn every_bucket_lies_inside_its_table() {
         for n in 0..100_000_u32 {
-            assert!(filter_bucket(230, n * 16) < FILTER_BUCKETS);
-            let address = 0xffff_8881_0000_0000 + u64::from(n) * 256;
-            assert!(inflight_bucket(address) < INFLIGHT_BUCKETS);
+            assert!(filter_bucket(disk_number(230, n * 16)) < FILTER_BUCKETS);
+            assert!(inflight_bucket(n.wrapping_mul(256)) < INFLIGHT_BUCKETS);
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_slab_spread_over_the_buckets() {
+        let mut taken = [0_u8; INFLIGHT_BUCKETS as usize];
+        for step in [64, 128, 184, 192, 256, 320, 512, 576, 1024, 4096] {
+            taken.fill(0);
+            for n in 0..u32::from(u16::MAX) / 16 {
+                taken[inflight_bucket(0x0a40_0000 + n * step) as usize] += 1;
+            }
+            let most = taken.iter().copied().max().unwrap_or(0);
+            assert!(u32::from(most) <= INFLIGHT_WAYS, "step {step}: {most}");
         }
     }
 
@@ -381,7 +328,8 @@ mod tests {
                         .wrapping_add(1);
                 }
                 let slab = 0xffff_8880_0000_0000 + (state >> 44) * SLAB_BYTES;
-                taken[inflight_bucket(slab + place * bio_bytes) as usize] += 1;
+                let low_half = (slab + place * bio_bytes) as u32;
+                taken[inflight_bucket(low_half) as usize] += 1;
             }
             let fullest = taken.iter().max().copied().unwrap_or_default();
             assert!(

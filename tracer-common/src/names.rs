@@ -11,8 +11,12 @@ pub const MAP_INFLIGHT: &str = "INFLIGHT";
 pub const MAP_INFLIGHT_HASH: &str = "INFLIGHT_HASH";
 /// Array of [`crate::DiskCounters`], `cpu * DISK_SLOTS + slot`.
 pub const MAP_COUNTERS: &str = "COUNTERS";
-/// Ring of [`crate::IoRecord`].
-pub const MAP_RING: &str = "RING";
+/// Array of [`crate::IoRecord`]: the rings, `cpu << RING_SHIFT` being a CPU's first place.
+pub const MAP_RECORDS: &str = "RECORDS";
+/// Array of [`crate::RingHead`], one a CPU.
+pub const MAP_RING_HEADS: &str = "RING_HEADS";
+/// BPF ring buffer of [`crate::SharedRecord`] for kernels before 5.12.
+pub const MAP_SHARED_RING: &str = "SHARED_RING";
 
 /// Global: offset of a structure member in bytes (one for each field the hooks read), found in
 /// BTF by the user half.
@@ -47,10 +51,18 @@ pub mod offset {
     pub const RQ_BIO: &str = "OFF_RQ_BIO";
     /// `request.start_time_ns`.
     pub const RQ_START_TIME: &str = "OFF_RQ_START_TIME";
+    /// `task_struct.pid`: the thread.
+    pub const TASK_PID: &str = "OFF_TASK_PID";
+    /// `task_struct.tgid`: the process.
+    pub const TASK_TGID: &str = "OFF_TASK_TGID";
+    /// `task_struct.comm`.
+    pub const TASK_COMM: &str = "OFF_TASK_COMM";
 }
 
 /// Global: disks that [`MAP_COUNTERS`] has room for on each CPU.
 pub const DISK_SLOTS: &str = "DISK_SLOTS";
+/// Global: binary logarithm of the records that a CPU's ring holds.
+pub const RING_SHIFT: &str = "RING_SHIFT";
 /// Global of aya-log: most verbose level of message that is emitted, 0 for none.
 pub const LOG_LEVEL: &str = "AYA_LOG_LEVEL";
 /// Global: whether `block_bio_queue` passes the queue before the bio (before 5.12).
@@ -62,8 +74,9 @@ pub const BIO_TARGET_IS_BDEV: &str = "BIO_TARGET_IS_BDEV";
 /// Global: whether a request's owner is its queue (5.17 and later) or the `gendisk`.
 pub const RQ_OWNER_IS_QUEUE: &str = "RQ_OWNER_IS_QUEUE";
 
-/// Programs in pairs: the one for the table of [`MAP_INFLIGHT`], which needs an atomic
-/// compare-and-exchange (5.12 and later), and the one for [`MAP_INFLIGHT_HASH`].
+/// Programs in pairs: the one for kernels from 5.12 on, with the table of [`MAP_INFLIGHT`] and
+/// the rings of [`MAP_RECORDS`], and the one for older kernels, with [`MAP_INFLIGHT_HASH`] and
+/// [`MAP_SHARED_RING`].
 pub mod program {
     /// `block_bio_queue`.
     pub const BIO_QUEUE: [&str; 2] = ["bio_queue", "bio_queue_hash"];

@@ -1,17 +1,10 @@
-//! Exact counters, and the one record an I/O.
+//! The one record an I/O, and exact counters of what has none.
 
 use aya_ebpf::helpers::{bpf_get_smp_processor_id, bpf_ktime_get_ns};
 use core::intrinsics::{AtomicOrdering, atomic_xadd};
-use tracer_common::{DiskCounters, DiskId, Inflight, IoRecord, OpClass, flag, op};
+use tracer_common::{DiskCounters, DiskId, Inflight, OpClass, record::origin};
 
-use crate::{
-    globals::DISK_SLOTS,
-    maps::{COUNTERS, RING},
-};
-
-/// The ring's consumer looks at it every few milliseconds; a wake-up an I/O would cost more
-/// than all the rest (`BPF_RB_NO_WAKEUP`).
-const NO_WAKEUP: u64 = 1;
+use crate::{globals::DISK_SLOTS, maps::COUNTERS, platform::Platform};
 
 /// This CPU's counters of a disk.
 #[derive(Clone, Copy)]
@@ -64,17 +57,13 @@ impl Counters {
         add(unsafe { &raw mut (*self.0).overwritten }, 1);
     }
 
+    /// Counts an I/O whose record found no room.
     #[inline(always)]
-    fn ring_lost(self) {
-        // SAFETY: as above.
-        add(unsafe { &raw mut (*self.0).ring_lost }, 1);
-    }
-
-    #[inline(always)]
-    fn completed(self, opf: u32, bytes: u32, failed: bool) {
+    fn lost(self, opf: u32, bytes: u32, failed: bool) {
         let class = OpClass::of(opf, bytes) as usize;
         // SAFETY: as above; a class is below 5, the length of both arrays.
         unsafe {
+            add(&raw mut (*self.0).ring_lost, 1);
             add(&raw mut (*self.0).count[class], 1);
             add(&raw mut (*self.0).bytes[class], u64::from(bytes));
             if failed {
@@ -104,32 +93,14 @@ pub fn now_ns() -> u64 {
     unsafe { bpf_ktime_get_ns() }
 }
 
-/// Counts a completed I/O and sends its record.
+/// Sends the record of a completed I/O, or counts it.
 #[inline(always)]
-pub fn completed(io: &Inflight, status: u16) {
+pub fn completed<P: Platform>(io: &Inflight, end_ns: u64, status: u32) {
     let cpu = cpu();
-    let disk = DiskId(io.disk);
-    let Some(counters) = Counters::of(disk, cpu) else {
+    if P::send(io, end_ns, status, cpu) {
         return;
-    };
-    counters.completed(io.opf, io.bytes, status != 0);
-    let Some(mut entry) = RING.reserve::<IoRecord>(0) else {
-        counters.ring_lost();
-        return;
-    };
-    entry.write(IoRecord {
-        start_ns: io.start_ns,
-        issue_ns: io.issue_ns,
-        end_ns: now_ns(),
-        sector: io.sector,
-        bytes: io.bytes,
-        opf: io.opf & (op::MASK | flag::KNOWN),
-        disk: io.disk,
-        tgid: io.tgid,
-        tid: io.tid,
-        cpu: cpu as u16,
-        status,
-        comm: io.comm,
-    });
-    entry.submit(NO_WAKEUP);
+    }
+    if let Some(counters) = Counters::of(DiskId(io.disk), cpu) {
+        counters.lost(origin::opf(io.origin), io.bytes, status != 0);
+    }
 }

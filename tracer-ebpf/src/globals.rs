@@ -26,6 +26,9 @@ globals! {
     OFF_RQ_SECTOR: u32;
     OFF_RQ_BIO: u32;
     OFF_RQ_START_TIME: u32;
+    OFF_TASK_PID: u32;
+    OFF_TASK_TGID: u32;
+    OFF_TASK_COMM: u32;
     // Shapes of signatures and structures, 0 or 1.
     BIO_QUEUE_HAS_Q: u8;
     RQ_HAS_Q: u8;
@@ -33,4 +36,6 @@ globals! {
     RQ_OWNER_IS_QUEUE: u8;
     // Disks that COUNTERS has room for on each CPU.
     DISK_SLOTS: u32;
+    // Binary logarithm of the records in a CPU's ring.
+    RING_SHIFT: u32;
 }

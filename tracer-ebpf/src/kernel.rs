@@ -8,14 +8,17 @@
 use aya_ebpf::programs::BtfTracePointContext;
 use core::arch::asm;
 
-use aya_ebpf::{EbpfContext as _, Global, helpers::bpf_probe_read_kernel};
-use tracer_common::{flag, op};
+use aya_ebpf::{
+    EbpfContext as _, Global,
+    helpers::{bpf_get_current_task_btf, bpf_probe_read_kernel},
+};
+use tracer_common::{disk_number, flag, op, record::CommWords};
 
 use crate::globals::{
     BIO_QUEUE_HAS_Q, BIO_TARGET_IS_BDEV, OFF_BDEV_DISK, OFF_BIO_OPF, OFF_BIO_SECTOR, OFF_BIO_SIZE,
     OFF_BIO_STATUS, OFF_BIO_TARGET, OFF_DISK_FIRST_MINOR, OFF_DISK_MAJOR, OFF_QUEUE_DISK,
     OFF_RQ_BIO, OFF_RQ_CMD_FLAGS, OFF_RQ_DATA_LEN, OFF_RQ_OWNER, OFF_RQ_SECTOR, OFF_RQ_START_TIME,
-    RQ_HAS_Q, RQ_OWNER_IS_QUEUE,
+    OFF_TASK_COMM, OFF_TASK_PID, OFF_TASK_TGID, RQ_HAS_Q, RQ_OWNER_IS_QUEUE,
 };
 
 /// A typed kernel pointer, as the verifier sees it.
@@ -37,28 +40,90 @@ impl Pointer {
     }
 }
 
-/// Major and first minor number of a disk.
-#[derive(Clone, Copy)]
-pub struct DiskNumber {
-    pub major: u32,
-    pub first_minor: u32,
+/// [`tracer_common::disk_number`] of a disk.
+#[inline(always)]
+fn number(gendisk: Pointer) -> u64 {
+    disk_number(
+        gendisk.load(&OFF_DISK_MAJOR),
+        gendisk.load(&OFF_DISK_FIRST_MINOR),
+    )
 }
 
-#[inline(always)]
-fn disk_number(gendisk: Pointer) -> DiskNumber {
-    DiskNumber {
-        major: gendisk.load(&OFF_DISK_MAJOR),
-        first_minor: gendisk.load(&OFF_DISK_FIRST_MINOR),
+/// The address of a bio or request, by which it is known while it is in flight.
+#[derive(Clone, Copy)]
+pub struct Address<'a> {
+    ctx: &'a BtfTracePointContext,
+    argument: usize,
+    /// A member of the argument that holds it, else the argument itself does.
+    member: Option<&'static Global<u32>>,
+    pointer: Pointer,
+}
+
+impl Address<'_> {
+    /// The address as the verifier sees it: a typed pointer, which can be compared and stored,
+    /// but not calculated with.
+    #[inline(always)]
+    pub fn typed(self) -> u64 {
+        self.pointer.0
+    }
+
+    /// Its low half, as a number: a 32-bit move makes a scalar of a pointer
+    /// (`check_alu_op` in kernel/bpf/verifier.c). In assembly, since LLVM would calculate with
+    /// the pointer itself where it knows that only the low half is used.
+    #[inline(always)]
+    pub fn low_half(self) -> u32 {
+        let low: u64;
+        // SAFETY: moves a register.
+        unsafe {
+            asm!("r2 = {pointer}", "w2 = w2", pointer = in(reg) self.pointer.0, out("r2") low,
+                 options(pure, nomem, nostack));
+        }
+        low as u32
+    }
+
+    /// The address as a number, for the key of a hash map: read out of where it stands.
+    #[inline(always)]
+    pub fn number(self) -> Option<u64> {
+        let arguments = self.ctx.as_ptr().cast::<u64>().cast_const();
+        // SAFETY: the context of a BTF tracepoint is an array of u64 arguments.
+        let argument = unsafe { bpf_probe_read_kernel(arguments.wrapping_add(self.argument)) };
+        let argument: u64 = argument.ok()?;
+        let Some(member) = self.member else {
+            return Some(argument);
+        };
+        let at = argument.wrapping_add(u64::from(member.load()));
+        // SAFETY: the helper checks the address.
+        unsafe { bpf_probe_read_kernel(at as *const u64) }.ok()
     }
 }
 
-/// The address in argument `n` as a plain number. The verifier refuses arithmetic on the typed
-/// pointer itself, so the number is read out of the context.
-#[inline(always)]
-fn address(ctx: &BtfTracePointContext, n: usize) -> Option<u64> {
-    let arguments = ctx.as_ptr().cast::<u64>().cast_const();
-    // SAFETY: the context of a BTF tracepoint is an array of u64 arguments.
-    unsafe { bpf_probe_read_kernel(arguments.wrapping_add(n)) }.ok()
+/// The present task (kernels from 5.11 on).
+#[derive(Clone, Copy)]
+pub struct Task(Pointer);
+
+impl Task {
+    #[inline(always)]
+    pub fn current() -> Self {
+        // SAFETY: helper without arguments.
+        Self(Pointer(unsafe { bpf_get_current_task_btf() } as u64))
+    }
+
+    #[inline(always)]
+    pub fn tid(self) -> u32 {
+        self.0.load(&OFF_TASK_PID)
+    }
+
+    #[inline(always)]
+    pub fn tgid(self) -> u32 {
+        self.0.load(&OFF_TASK_TGID)
+    }
+
+    /// The name may be changed meanwhile: then the halves are of two names.
+    #[inline(always)]
+    pub fn comm(self) -> CommWords {
+        let second = Pointer(self.0.0 + 8);
+        [self.0.load(&OFF_TASK_COMM), second.load(&OFF_TASK_COMM)]
+    }
 }
 
 /// Typed pointer in the first (0) or second (1) argument.
@@ -123,18 +188,23 @@ impl<'a> Bio<'a> {
 
     /// The disk, also for a bio on a partition.
     #[inline(always)]
-    pub fn disk(&self) -> DiskNumber {
+    pub fn disk(&self) -> u64 {
         let target = self.pointer.follow(&OFF_BIO_TARGET);
         if BIO_TARGET_IS_BDEV.load() == 0 {
-            disk_number(target)
+            number(target)
         } else {
-            disk_number(target.follow(&OFF_BDEV_DISK))
+            number(target.follow(&OFF_BDEV_DISK))
         }
     }
 
     #[inline(always)]
-    pub fn address(&self) -> Option<u64> {
-        address(self.ctx, self.argument)
+    pub fn address(&self) -> Address<'a> {
+        Address {
+            ctx: self.ctx,
+            argument: self.argument,
+            member: None,
+            pointer: self.pointer,
+        }
     }
 
     #[inline(always)]
@@ -154,8 +224,8 @@ impl<'a> Bio<'a> {
 
     /// `blk_status_t`.
     #[inline(always)]
-    pub fn status(&self) -> u16 {
-        u16::from(self.pointer.load::<u8>(&OFF_BIO_STATUS))
+    pub fn status(&self) -> u32 {
+        u32::from(self.pointer.load::<u8>(&OFF_BIO_STATUS))
     }
 }
 
@@ -194,18 +264,23 @@ impl<'a> Request<'a> {
     }
 
     #[inline(always)]
-    pub fn disk(&self) -> DiskNumber {
+    pub fn disk(&self) -> u64 {
         let owner = self.pointer.follow(&OFF_RQ_OWNER);
         if RQ_OWNER_IS_QUEUE.load() == 0 {
-            disk_number(owner)
+            number(owner)
         } else {
-            disk_number(owner.follow(&OFF_QUEUE_DISK))
+            number(owner.follow(&OFF_QUEUE_DISK))
         }
     }
 
     #[inline(always)]
-    pub fn address(&self) -> Option<u64> {
-        address(self.ctx, self.argument)
+    pub fn address(&self) -> Address<'a> {
+        Address {
+            ctx: self.ctx,
+            argument: self.argument,
+            member: None,
+            pointer: self.pointer,
+        }
     }
 
     #[inline(always)]
@@ -237,11 +312,14 @@ impl<'a> Request<'a> {
         bio.load::<u32>(&OFF_BIO_OPF) & (op::MASK | flag::KNOWN)
     }
 
-    /// Address of the request's first bio as a plain number; 0 without one.
+    /// Address of the request's first bio; 0 without one.
     #[inline(always)]
-    pub fn bio_address(&self) -> Option<u64> {
-        let at = self.address()?.wrapping_add(u64::from(OFF_RQ_BIO.load()));
-        // SAFETY: the helper checks the address; the request is alive inside its tracepoint.
-        unsafe { bpf_probe_read_kernel(at as *const u64) }.ok()
+    pub fn bio_address(&self) -> Address<'a> {
+        Address {
+            ctx: self.ctx,
+            argument: self.argument,
+            member: Some(&OFF_RQ_BIO),
+            pointer: self.pointer.follow(&OFF_RQ_BIO),
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! the completion, count what could not be done. It decides nothing else: offsets, signatures
 //! and the set of disks come from the user half as constants and map entries.
 //!
-//! Each program exists twice, once for each in-flight table (see [`inflight`]); the user half
+//! Each program exists twice, once for each kind of kernel (see [`platform`]); the user half
 //! loads one of the two.
 #![no_std]
 #![no_main]
@@ -18,29 +18,29 @@ mod emit;
 mod filter;
 mod globals;
 mod hooks;
-mod inflight;
 mod kernel;
 mod maps;
+mod platform;
 
 use aya_ebpf::{macros::btf_tracepoint, programs::BtfTracePointContext};
 
 use crate::{
     hooks::{bio, request},
-    inflight::{hash::Hash, slots::Slots},
+    platform::{current::Current, legacy::Legacy},
 };
 
 /// Makes the two programs of one tracepoint.
 macro_rules! programs {
-    ($function:literal, $slots:ident, $hash:ident, $body:path) => {
+    ($function:literal, $current:ident, $legacy:ident, $module:ident::$body:ident) => {
         #[btf_tracepoint(function = $function)]
-        pub fn $slots(ctx: BtfTracePointContext) -> i32 {
-            $body(&ctx, &Slots);
+        pub fn $current(ctx: BtfTracePointContext) -> i32 {
+            $module::$body::<Current>(&ctx);
             0
         }
 
         #[btf_tracepoint(function = $function)]
-        pub fn $hash(ctx: BtfTracePointContext) -> i32 {
-            $body(&ctx, &Hash);
+        pub fn $legacy(ctx: BtfTracePointContext) -> i32 {
+            $module::$body::<Legacy>(&ctx);
             0
         }
     };

@@ -1,5 +1,7 @@
 //! Every map. The big arrays are mmapable: the user half reads them without a system call an
 //! entry, and their values start on a page, so that a 64-byte value is a cache line.
+//!
+//! Of the maps that only one of the two platforms uses, the user half shrinks the other's.
 
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
@@ -8,7 +10,7 @@ use aya_ebpf::{
 };
 use tracer_common::{
     DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS, INFLIGHT_SLOTS,
-    INFLIGHT_WAYS, Inflight,
+    INFLIGHT_WAYS, Inflight, IoRecord, RingHead,
 };
 
 /// A bucket of the disk filter.
@@ -26,7 +28,7 @@ pub static INFLIGHT_KEYS: Array<KeyBucket> =
 #[map]
 pub static INFLIGHT: Array<Inflight> = Array::with_max_entries(INFLIGHT_SLOTS, BPF_F_MMAPABLE);
 
-/// Kernels before 5.12 only; the user half shrinks the table that is not used.
+/// Kernels before 5.12 only.
 #[map]
 pub static INFLIGHT_HASH: HashMap<u64, Inflight> = HashMap::with_max_entries(INFLIGHT_SLOTS, 0);
 
@@ -35,6 +37,14 @@ pub static INFLIGHT_HASH: HashMap<u64, Inflight> = HashMap::with_max_entries(INF
 #[map]
 pub static COUNTERS: Array<DiskCounters> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
-/// The user half sets the size.
+/// The rings, one after the other, CPU by CPU; the user half sizes it.
 #[map]
-pub static RING: RingBuf = RingBuf::with_byte_size(16 * 1024 * 1024, 0);
+pub static RECORDS: Array<IoRecord> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// By CPU; the user half sizes it.
+#[map]
+pub static RING_HEADS: Array<RingHead> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// Kernels before 5.12 only; the user half sets the size.
+#[map]
+pub static SHARED_RING: RingBuf = RingBuf::with_byte_size(16 * 1024 * 1024, 0);

@@ -5,9 +5,10 @@
 //! version, since distributions backport (the arguments of `block_rq_issue` changed inside
 //! 5.10's stable series).
 
-use std::path::Path;
+use std::{fs::File, os::fd::AsRawFd, path::Path};
 
-use btf_rs::{Btf, BtfType, Type};
+use btf_rs::{Backend, Btf, BtfType, Type};
+use rustix::fs::{MemfdFlags, memfd_create};
 use tracer_common::names::{self, offset};
 
 /// Where the kernel publishes its BTF, below the sysfs root.
@@ -56,6 +57,15 @@ pub struct Layout {
     pub shapes: Vec<(&'static str, u8)>,
 }
 
+impl Layout {
+    /// Whether this is a kernel from 5.12 on, by the block layer of that version: bios lead to
+    /// a `block_device`.
+    #[must_use]
+    pub fn is_5_12_or_later(&self) -> bool {
+        self.shapes.contains(&(names::BIO_TARGET_IS_BDEV, 1))
+    }
+}
+
 /// Tracepoints of bio-mode disks.
 pub const BIO_TRACEPOINTS: [&str; 2] = ["block_bio_queue", "block_bio_complete"];
 /// Tracepoints that blk-mq disks need beside `block_bio_queue`.
@@ -66,7 +76,8 @@ pub const REQUEST_TRACEPOINTS: [&str; 4] = [
     "block_rq_complete",
 ];
 
-/// Parses a BTF file.
+/// Opens a BTF file for a few look-ups: types are decoded when they are asked for, since all of
+/// them decoded take 37 MiB and most of the time to start.
 pub fn open(path: &Path) -> Result<Btf, BtfError> {
     if !path.exists() {
         return Err(BtfError::Missing {
@@ -77,14 +88,24 @@ pub fn open(path: &Path) -> Result<Btf, BtfError> {
         path: path.display().to_string(),
         cause,
     };
-    // Not `Btf::from_file`: it seeks for every type, 130,000 system calls on kernel 6.18.
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    Btf::from_bytes(&bytes).map_err(|error| unreadable(error.to_string()))
+    // A copy in memory that can be mapped: sysfs lets map its own file only from 6.16 on
+    // (kernel/bpf/sysfs_btf.c).
+    let copy = in_memory(path).map_err(|error| unreadable(error.to_string()))?;
+    let copy_path = format!("/proc/self/fd/{}", copy.as_raw_fd());
+    Btf::from_file_with_backend(copy_path, Backend::Mmap)
+        .map_err(|error| unreadable(error.to_string()))
+}
+
+fn in_memory(path: &Path) -> std::io::Result<File> {
+    let mut copy = File::from(memfd_create("btf", MemfdFlags::CLOEXEC)?);
+    std::io::copy(&mut File::open(path)?, &mut copy)?;
+    Ok(copy)
 }
 
 /// Finds everything the hooks need.
 pub fn layout(btf: &Btf) -> Result<Layout, BtfError> {
-    let at = |structure: &str, path: &str| member_offset(btf, structure, path);
+    let structures = Structures::find(btf)?;
+    let at = |structure: &str, path: &str| structures.member_offset(structure, path);
     let bdev = at("bio", "bi_bdev");
     let bio_target_is_bdev = bdev.is_ok();
     // Without either, the error names the newer one.
@@ -105,6 +126,9 @@ pub fn layout(btf: &Btf) -> Result<Layout, BtfError> {
         (offset::RQ_SECTOR, at("request", "__sector")?),
         (offset::RQ_BIO, at("request", "bio")?),
         (offset::RQ_START_TIME, at("request", "start_time_ns")?),
+        (offset::TASK_PID, at("task_struct", "pid")?),
+        (offset::TASK_TGID, at("task_struct", "tgid")?),
+        (offset::TASK_COMM, at("task_struct", "comm")?),
     ];
     if bio_target_is_bdev {
         offsets.push((offset::BDEV_DISK, at("block_device", "bd_disk")?));
@@ -124,6 +148,11 @@ pub fn layout(btf: &Btf) -> Result<Layout, BtfError> {
             (names::RQ_HAS_Q, requests_take_queue(btf)?.into()),
         ],
     })
+}
+
+/// Every tracepoint that tracing may attach to.
+pub fn tracepoints() -> impl Iterator<Item = &'static str> {
+    BIO_TRACEPOINTS.into_iter().chain(REQUEST_TRACEPOINTS)
 }
 
 /// Whether a tracepoint is in BTF.
@@ -180,28 +209,59 @@ fn parameters(btf: &Btf, name: &str) -> Result<usize, BtfError> {
     Err(lacking())
 }
 
-/// Offset in bytes of a member, by a path of names separated by dots.
-fn member_offset(btf: &Btf, structure: &str, path: &str) -> Result<u32, BtfError> {
-    let lacking = || BtfError::Lacking {
-        what: format!("{structure}.{path}"),
-    };
-    let types = btf
-        .resolve_types_by_name(structure)
-        .map_err(|_| lacking())?;
-    let mut scope = types
-        .into_iter()
-        .find(|t| matches!(t, Type::Struct(_)))
-        .ok_or_else(lacking)?;
-    let mut bits = 0;
-    for name in path.split('.') {
-        let (offset, inner) = find_member(btf, &scope, name, MAX_NESTING).ok_or_else(lacking)?;
-        bits += offset;
-        scope = inner;
+/// The structures that the hooks read, each looked up once: a look-up goes through all types.
+struct Structures<'a> {
+    btf: &'a Btf,
+    found: Vec<(&'static str, Type)>,
+}
+
+impl<'a> Structures<'a> {
+    const NAMES: [&'static str; 6] = [
+        "bio",
+        "block_device",
+        "gendisk",
+        "request",
+        "request_queue",
+        "task_struct",
+    ];
+
+    fn find(btf: &'a Btf) -> Result<Self, BtfError> {
+        let mut found = Vec::new();
+        for name in Self::NAMES {
+            let types = btf.resolve_types_by_name(name).unwrap_or_default();
+            let structure = types.into_iter().find(|t| matches!(t, Type::Struct(_)));
+            found.push((name, structure.ok_or_else(|| lacking(name))?));
+        }
+        Ok(Self { btf, found })
     }
-    if bits % 8 == 0 {
-        Ok(bits / 8)
-    } else {
-        Err(lacking())
+
+    /// Offset in bytes of a member, by a path of names separated by dots.
+    fn member_offset(&self, structure: &str, path: &str) -> Result<u32, BtfError> {
+        let lacking = || lacking(&format!("{structure}.{path}"));
+        let (_, mut scope) = self
+            .found
+            .iter()
+            .find(|(name, _)| *name == structure)
+            .cloned()
+            .ok_or_else(lacking)?;
+        let mut bits = 0;
+        for name in path.split('.') {
+            let (offset, inner) =
+                find_member(self.btf, &scope, name, MAX_NESTING).ok_or_else(lacking)?;
+            bits += offset;
+            scope = inner;
+        }
+        if bits % 8 == 0 {
+            Ok(bits / 8)
+        } else {
+            Err(lacking())
+        }
+    }
+}
+
+fn lacking(what: &str) -> BtfError {
+    BtfError::Lacking {
+        what: what.to_owned(),
     }
 }
 
@@ -275,7 +335,10 @@ mod tests {
             return;
         };
         assert!(!has_tracepoint(&btf, "block_no_such_thing"));
-        let error = member_offset(&btf, "bio", "bi_iter.no_such_member").unwrap_err();
+        let structures = Structures::find(&btf).unwrap();
+        let error = structures
+            .member_offset("bio", "bi_iter.no_such_member")
+            .unwrap_err();
         assert!(error.to_string().contains("bio.bi_iter.no_such_member"));
         let error = open(Path::new("/nonexistent/vmlinux")).err().unwrap();
         assert!(error.to_string().contains("CONFIG_DEBUG_INFO_BTF"));

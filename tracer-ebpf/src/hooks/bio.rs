@@ -4,51 +4,52 @@
 //! flushes, which have no request of their own to insert or issue (see [`super::request`]).
 
 use aya_ebpf::programs::BtfTracePointContext;
-use tracer_common::{DiskId, Inflight, flag};
+use tracer_common::{DiskId, Inflight, flag, record::origin};
 
 use crate::{
     emit::{self, Counters},
     filter,
-    inflight::{self, Submitter, Table},
     kernel::Bio,
+    platform::{self, Occupied as _, Platform},
 };
 
 /// `block_bio_queue`.
 #[inline(always)]
-pub fn queue(ctx: &BtfTracePointContext, table: &impl Table) {
+pub fn queue<P: Platform>(ctx: &BtfTracePointContext) {
     let bio = Bio::queued(ctx);
     let Some(disk) = filter::traced(bio.disk()) else {
         return;
     };
-    if let Some(counters) = Counters::here(disk) {
-        counters.submitted();
-    }
     let (opf, bytes) = (bio.opf(), bio.bytes());
-    if disk.is_blk_mq() && !(bytes == 0 && opf & flag::PREFLUSH != 0) {
-        return;
+    if disk.is_blk_mq() {
+        if let Some(counters) = Counters::here(disk) {
+            counters.submitted();
+        }
+        if bytes != 0 || opf & flag::PREFLUSH == 0 {
+            return;
+        }
     }
-    let Some(address) = bio.address() else {
-        return;
-    };
-    let submitter = Submitter::current();
-    let io = Inflight {
-        start_ns: emit::now_ns(),
-        issue_ns: 0,
-        sector: bio.sector(),
-        bytes,
-        opf,
-        disk: disk.0,
-        done_bytes: 0,
-        tgid: submitter.tgid,
-        tid: submitter.tid,
-        comm: submitter.comm,
-    };
-    inflight::insert(ctx, table, disk, address, &io);
+    // Read before the table is: it waits for the loads before it, which then are few.
+    let start_ns = emit::now_ns();
+    platform::insert::<P>(ctx, disk, P::find(bio.address()), || {
+        let submitter = P::submitter();
+        Inflight {
+            start_ns,
+            issue_ns: 0,
+            sector: bio.sector(),
+            bytes,
+            disk: disk.0,
+            origin: origin::pack(opf, submitter.tgid, submitter.tid),
+            done_bytes: 0,
+            marks: 0,
+            comm: submitter.comm,
+        }
+    });
 }
 
 /// `block_bio_complete`.
 #[inline(always)]
-pub fn complete(ctx: &BtfTracePointContext, table: &impl Table) {
+pub fn complete<P: Platform>(ctx: &BtfTracePointContext) {
     let bio = Bio::completed(ctx);
     let Some(disk) = filter::traced(bio.disk()) else {
         return;
@@ -56,12 +57,14 @@ pub fn complete(ctx: &BtfTracePointContext, table: &impl Table) {
     if disk.is_blk_mq() {
         return;
     }
-    let Some(address) = bio.address() else {
-        return;
-    };
-    let found = table.remove(address, |io| emit::completed(io, bio.status()));
-    if !found {
-        without_start(disk);
+    let end_ns = emit::now_ns();
+    match platform::entry::<P>(bio.address()) {
+        Some(entry) => {
+            // SAFETY: a pointer into a map value; nobody else works on this address.
+            emit::completed::<P>(unsafe { &*entry.io() }, end_ns, bio.status());
+            entry.free();
+        }
+        None => without_start(disk),
     }
 }
 

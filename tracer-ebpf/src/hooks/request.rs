@@ -11,13 +11,16 @@
 //!   closed by a second completion of zero bytes, after the flush.
 
 use aya_ebpf::programs::BtfTracePointContext;
-use tracer_common::{DATA_DONE, DiskId, ERROR_IS_ERRNO, Inflight, flag, mark, op};
+use tracer_common::{
+    DiskId, Inflight, flag, op,
+    record::{DATA_DONE, mark, origin, place},
+};
 
 use crate::{
     emit::{self, Counters},
     filter,
-    inflight::{self, Submitter, Table},
-    kernel::Request,
+    kernel::{Address, Request},
+    platform::{self, Occupied as _, Place, Platform},
 };
 
 /// Operations from here on are passthrough commands (`REQ_OP_SCSI_IN`, `REQ_OP_DRV_IN`...).
@@ -34,11 +37,16 @@ fn is_internal(cmd_flags: u32) -> bool {
 
 /// A new entry for a request that is submitted now.
 #[inline(always)]
-fn submission(request: &Request<'_>, disk: DiskId, cmd_flags: u32, now_ns: u64) -> Inflight {
-    let submitter = Submitter::current();
+fn submission<P: Platform>(
+    request: &Request<'_>,
+    disk: DiskId,
+    cmd_flags: u32,
+    now_ns: u64,
+    issue_ns: u64,
+) -> Inflight {
+    let submitter = P::submitter();
     let allocated_ns = request.start_time_ns();
-    let bio_opf = request.bio_opf();
-    let submitted_flags = bio_opf & flag::KNOWN;
+    let submitted_flags = request.bio_opf() & flag::KNOWN;
     let cleared = submitted_flags & !cmd_flags & DURABLE;
     Inflight {
         start_ns: if allocated_ns == 0 {
@@ -46,112 +54,115 @@ fn submission(request: &Request<'_>, disk: DiskId, cmd_flags: u32, now_ns: u64) 
         } else {
             allocated_ns
         },
-        issue_ns: 0,
+        issue_ns,
         sector: request.sector(),
         bytes: request.bytes(),
-        opf: cmd_flags
-            | submitted_flags
-            | if cleared == 0 {
-                0
-            } else {
-                mark::CLOSED_BY_FLUSH
-            },
         disk: disk.0,
+        origin: origin::pack(cmd_flags | submitted_flags, submitter.tgid, submitter.tid),
         done_bytes: 0,
-        tgid: submitter.tgid,
-        tid: submitter.tid,
+        marks: if cleared == 0 {
+            0
+        } else {
+            mark::CLOSED_BY_FLUSH
+        },
         comm: submitter.comm,
     }
 }
 
 /// `block_rq_insert`.
 #[inline(always)]
-pub fn insert(ctx: &BtfTracePointContext, table: &impl Table) {
+pub fn insert<P: Platform>(ctx: &BtfTracePointContext) {
     let request = Request::submitted(ctx);
-    let Some((disk, cmd_flags, address)) = of_interest(&request) else {
+    let Some((disk, cmd_flags)) = of_interest(&request) else {
         return;
     };
-    if requeued(table, address).is_some() {
-        return;
+    let now_ns = emit::now_ns();
+    let found = P::find(request.address());
+    if let Some(Place::Occupied(entry)) = &found {
+        // SAFETY: a pointer into a map value; nobody else works on this address.
+        if unsafe { (*entry.io()).marks } & mark::REQUEUED != 0 {
+            return;
+        }
     }
-    let io = submission(&request, disk, cmd_flags, emit::now_ns());
-    inflight::insert(ctx, table, disk, address, &io);
+    platform::insert::<P>(ctx, disk, found, || {
+        submission::<P>(&request, disk, cmd_flags, now_ns, 0)
+    });
 }
 
 /// `block_rq_issue`.
 #[inline(always)]
-pub fn issue(ctx: &BtfTracePointContext, table: &impl Table) {
+pub fn issue<P: Platform>(ctx: &BtfTracePointContext) {
     let request = Request::submitted(ctx);
-    let Some((disk, cmd_flags, address)) = of_interest(&request) else {
+    let Some((disk, cmd_flags)) = of_interest(&request) else {
         return;
     };
     let now_ns = emit::now_ns();
-    if let Some(entry) = table.get(address) {
+    let found = P::find(request.address());
+    if let Some(Place::Occupied(entry)) = &found {
         // SAFETY: a pointer into a map value; nobody else works on this address.
-        let io = unsafe { &mut *entry };
+        let io = unsafe { &mut *entry.io() };
         if io.issue_ns == 0 {
             // The request may have grown by merges since its insertion.
             io.issue_ns = now_ns;
             io.sector = request.sector();
             io.bytes = request.bytes();
-            io.opf &= !mark::REQUEUED;
+            io.marks &= !mark::REQUEUED;
             return;
         }
-        if io.opf & mark::REQUEUED != 0 {
-            io.opf &= !mark::REQUEUED;
+        if io.marks & mark::REQUEUED != 0 {
+            io.marks &= !mark::REQUEUED;
             return;
         }
     }
-    let mut io = submission(&request, disk, cmd_flags, now_ns);
-    io.issue_ns = now_ns;
-    inflight::insert(ctx, table, disk, address, &io);
+    platform::insert::<P>(ctx, disk, found, || {
+        submission::<P>(&request, disk, cmd_flags, now_ns, now_ns)
+    });
 }
 
 /// `block_rq_requeue`.
 #[inline(always)]
-pub fn requeue(ctx: &BtfTracePointContext, table: &impl Table) {
+pub fn requeue<P: Platform>(ctx: &BtfTracePointContext) {
     let request = Request::submitted(ctx);
-    let Some((_, _, address)) = of_interest(&request) else {
+    if of_interest(&request).is_none() {
         return;
-    };
-    if let Some(entry) = table.get(address) {
+    }
+    if let Some(entry) = platform::entry::<P>(request.address()) {
         // SAFETY: a pointer into a map value; nobody else works on this address.
-        unsafe { (*entry).opf |= mark::REQUEUED };
+        unsafe { (*entry.io()).marks |= mark::REQUEUED };
     }
 }
 
 /// `block_rq_complete`.
 #[inline(always)]
-pub fn complete(ctx: &BtfTracePointContext, table: &impl Table) {
+pub fn complete<P: Platform>(ctx: &BtfTracePointContext) {
     let request = Request::completed(ctx);
-    let Some((disk, cmd_flags, address)) = of_interest(&request) else {
+    let Some((disk, cmd_flags)) = of_interest(&request) else {
         return;
     };
+    let end_ns = emit::now_ns();
     let status = status(ctx.arg::<i32>(1));
     let nr_bytes: u32 = ctx.arg(2);
-    if let Some(entry) = table.get(address) {
+    if let Some(entry) = platform::entry::<P>(request.address()) {
         // SAFETY: a pointer into a map value; nobody else works on this address.
-        let io = unsafe { &mut *entry };
+        let io = unsafe { &mut *entry.io() };
         if io.done_bytes != DATA_DONE && status == 0 {
             let done_bytes = io.done_bytes.saturating_add(nr_bytes);
             if done_bytes < io.bytes {
                 io.done_bytes = done_bytes;
                 return;
             }
-            if io.opf & mark::CLOSED_BY_FLUSH != 0 {
+            if io.marks & mark::CLOSED_BY_FLUSH != 0 {
                 io.done_bytes = DATA_DONE;
                 return;
             }
         }
-        table.remove(address, |io| emit::completed(io, status));
+        emit::completed::<P>(io, end_ns, status);
+        entry.free();
         return;
     }
     let bio_opf = request.bio_opf();
     if nr_bytes == 0 && bio_opf & flag::PREFLUSH != 0 {
-        let Some(bio) = request.bio_address() else {
-            return;
-        };
-        if table.remove(bio, |io| emit::completed(io, status)) {
+        if completes::<P>(request.bio_address(), end_ns, status) {
             return;
         }
     } else if nr_bytes < request.bytes() || bio_opf & !cmd_flags & DURABLE != 0 {
@@ -163,31 +174,38 @@ pub fn complete(ctx: &BtfTracePointContext, table: &impl Table) {
     }
 }
 
-/// Filter, operation and address: what every hook needs first.
+/// Completes the I/O of an address, if it is in flight.
 #[inline(always)]
-fn of_interest(request: &Request<'_>) -> Option<(DiskId, u32, u64)> {
+fn completes<P: Platform>(address: Address<'_>, end_ns: u64, status: u32) -> bool {
+    let Some(entry) = platform::entry::<P>(address) else {
+        return false;
+    };
+    // SAFETY: a pointer into a map value; nobody else works on this address.
+    emit::completed::<P>(unsafe { &*entry.io() }, end_ns, status);
+    entry.free();
+    true
+}
+
+/// Filter and operation: what every hook needs first.
+#[inline(always)]
+fn of_interest(request: &Request<'_>) -> Option<(DiskId, u32)> {
     let disk = filter::traced(request.disk())?;
     let cmd_flags = request.cmd_flags();
     if !disk.is_blk_mq() || is_internal(cmd_flags) {
         return None;
     }
-    Some((disk, cmd_flags, request.address()?))
+    Some((disk, cmd_flags))
 }
 
-/// The entry of a request that was requeued, and only then.
-#[inline(always)]
-fn requeued(table: &impl Table, address: u64) -> Option<*mut Inflight> {
-    let entry = table.get(address)?;
-    // SAFETY: a pointer into a map value; nobody else works on this address.
-    (unsafe { (*entry).opf } & mark::REQUEUED != 0).then_some(entry)
-}
+/// Largest errno that a record holds; those above mean nothing outside the kernel.
+const MOST_ERRNO: u32 = 511;
 
 /// The tracepoint passes a negative errno on older kernels and a `blk_status_t` on newer ones.
 #[inline(always)]
-fn status(error: i32) -> u16 {
+fn status(error: i32) -> u32 {
     if error < 0 {
-        ERROR_IS_ERRNO | error.unsigned_abs() as u16
+        place::STATUS_IS_ERRNO | error.unsigned_abs().min(MOST_ERRNO)
     } else {
-        error as u16
+        error as u32 & 0xff
     }
 }

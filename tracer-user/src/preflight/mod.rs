@@ -17,7 +17,6 @@ mod zfs;
 use serde::Serialize;
 
 pub use self::{
-    btf::{TRACEPOINTS, missing_tracepoints},
     memory::kernel_memory_bytes,
     render::{json, text},
 };

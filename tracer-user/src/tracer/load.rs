@@ -1,20 +1,22 @@
 //! Makes the maps and picks the programs that this kernel takes.
 
-use std::{panic::resume_unwind, sync::Arc, thread};
+use std::sync::Arc;
 
 use aya::{
     Btf, Ebpf, EbpfLoader,
-    maps::{HashMap as BpfHashMap, Map, MapData, RingBuf},
+    maps::{HashMap as BpfHashMap, Map, RingBuf},
 };
 use tracer_common::{
-    DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS, INFLIGHT_SLOTS, names,
+    DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS, INFLIGHT_SLOTS,
+    RingHead, names,
 };
 
 use super::{
-    Config, InflightTable, TracerError,
+    Config, InflightTable, Ring, TracerError,
     log::{self, KernelLog},
     mapped::{MapValue, MappedArray},
     programs::{Programs, chain, parse_btf},
+    rings::{self, Rings},
 };
 use crate::btf::{self, Layout};
 
@@ -24,43 +26,47 @@ static OBJECT: &[u8] =
 
 /// Which of each pair of programs is used; the index into [`names::program`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Table {
-    /// The set-associative table; needs an atomic compare-and-exchange (5.12 and later).
-    Slots = 0,
-    /// The BPF hash map.
-    Hash = 1,
+pub(super) enum Platform {
+    /// Kernels from 5.12 on: tables and rings of our own, which need atomic operations.
+    Current = 0,
+    /// Older kernels: a BPF hash map and a BPF ring buffer.
+    Legacy = 1,
 }
+
+const _: () = assert!(
+    cfg!(target_arch = "x86_64"),
+    "the hooks publish records and free slots by plain stores, which only x86 keeps in order"
+);
 
 pub(super) struct Loaded {
     pub(super) programs: Programs,
-    pub(super) ring: RingBuf<MapData>,
+    pub(super) ring: Ring,
     pub(super) filter: MappedArray<[FilterSlot; FILTER_WAYS as usize]>,
     pub(super) table: InflightTable,
     pub(super) counters: MappedArray<DiskCounters>,
     pub(super) log: Option<KernelLog>,
 }
 
+/// A BPF ring buffer that is not used: a page (`ringbuf_map_alloc` in kernel/bpf/ringbuf.c).
+const LEAST_RING_BYTES: u32 = 4096;
+
 /// Levels of aya-log's messages that the programs emit.
 const LOG_NOTHING: u8 = 0;
 const LOG_ALL: u8 = u8::MAX;
 
-/// Loads the object: with the quick table where the kernel takes its programs, else with the
-/// hash map. Which it takes is found by trying, since distributions backport.
+/// Loads the object: the programs with atomic operations where the kernel takes them, else the
+/// others. Which it takes is found by trying, since distributions backport.
 pub(super) fn load(config: &Config) -> Result<Loaded, TracerError> {
     let path = config.sys.join(btf::VMLINUX);
-    // Each parses the kernel's BTF for itself, which is most of the time that a start takes.
-    let (layout, kernel_btf) = thread::scope(|scope| {
-        let layout = scope.spawn(|| btf::layout(&btf::open(&path)?));
-        let kernel_btf = parse_btf(&path);
-        (layout.join(), kernel_btf)
-    });
-    let layout = layout.unwrap_or_else(|payload| resume_unwind(payload))?;
-    let kernel_btf = Arc::new(kernel_btf?);
+    let layout = btf::layout(&btf::open(&path)?)?;
+    let kernel_btf = Arc::new(parse_btf(&path)?);
     raise_memlock_limit();
-    match load_with(config, &layout, &kernel_btf, Table::Slots) {
-        // What refuses the hash map as well is what stands in the way: a kernel before 5.12
-        // always refuses the quick table, and its reason would hide the one that matters.
-        Err(TracerError::Refused { .. }) => load_with(config, &layout, &kernel_btf, Table::Hash),
+    match load_with(config, &layout, &kernel_btf, Platform::Current) {
+        // What refuses the others as well is what stands in the way: a kernel before 5.12
+        // always refuses the first, and its reason would hide the one that matters.
+        Err(TracerError::Refused { .. }) => {
+            load_with(config, &layout, &kernel_btf, Platform::Legacy)
+        }
         other => other,
     }
 }
@@ -69,11 +75,15 @@ fn load_with(
     config: &Config,
     layout: &Layout,
     kernel_btf: &Arc<Btf>,
-    table: Table,
+    platform: Platform,
 ) -> Result<Loaded, TracerError> {
     let path = config.sys.join(btf::VMLINUX);
     let disks = config.disks.get();
-    let counters_len = disks.saturating_mul(cpus(config));
+    let counters_len = disks.saturating_mul(cpus(config, "possible"));
+    // A CPU that is plugged in later has no ring; what completes there is counted as lost.
+    let ring_cpus = cpus(config, "online");
+    let ring_shift = rings::shift(config.ring_bytes, ring_cpus);
+    let records_len = ring_cpus << ring_shift;
     let log_level = if config.kernel_log {
         &LOG_ALL
     } else {
@@ -90,37 +100,53 @@ fn load_with(
     loader
         .override_global(names::DISK_SLOTS, &disks, true)
         .override_global(names::LOG_LEVEL, log_level, true)
-        .map_max_entries(names::MAP_RING, config.ring_bytes)
+        .override_global(names::RING_SHIFT, &ring_shift, true)
         .map_max_entries(names::MAP_COUNTERS, counters_len);
-    match table {
-        Table::Slots => loader.map_max_entries(names::MAP_INFLIGHT_HASH, 1),
-        Table::Hash => loader
+    match platform {
+        Platform::Current => loader
+            .map_max_entries(names::MAP_RECORDS, records_len)
+            .map_max_entries(names::MAP_RING_HEADS, ring_cpus)
+            .map_max_entries(names::MAP_INFLIGHT_HASH, 1)
+            .map_max_entries(names::MAP_SHARED_RING, LEAST_RING_BYTES),
+        Platform::Legacy => loader
+            .map_max_entries(names::MAP_SHARED_RING, config.ring_bytes)
             .map_max_entries(names::MAP_INFLIGHT, 1)
             .map_max_entries(names::MAP_INFLIGHT_KEYS, 1),
     };
     let mut ebpf = loader.load(OBJECT).map_err(|error| not_loaded(&error))?;
-    let ring = RingBuf::try_from(take(&mut ebpf, names::MAP_RING)?)
-        .map_err(|error| map_error(names::MAP_RING, &error))?;
     let filter = mapped(&ebpf, names::MAP_FILTER, FILTER_BUCKETS)?;
     let counters = mapped(&ebpf, names::MAP_COUNTERS, counters_len)?;
-    let in_flight = match table {
-        Table::Slots => InflightTable::Slots {
-            keys: mapped(&ebpf, names::MAP_INFLIGHT_KEYS, INFLIGHT_BUCKETS)?,
-            entries: mapped(&ebpf, names::MAP_INFLIGHT, INFLIGHT_SLOTS)?,
-        },
-        Table::Hash => InflightTable::Hash(
-            BpfHashMap::try_from(take(&mut ebpf, names::MAP_INFLIGHT_HASH)?)
-                .map_err(|error| map_error(names::MAP_INFLIGHT_HASH, &error))?,
+    let (table, ring) = match platform {
+        Platform::Current => (
+            InflightTable::Slots {
+                keys: mapped(&ebpf, names::MAP_INFLIGHT_KEYS, INFLIGHT_BUCKETS)?,
+                entries: mapped(&ebpf, names::MAP_INFLIGHT, INFLIGHT_SLOTS)?,
+            },
+            Ring::PerCpu(Rings::new(
+                mapped::<RingHead>(&ebpf, names::MAP_RING_HEADS, ring_cpus)?,
+                mapped(&ebpf, names::MAP_RECORDS, records_len)?,
+                ring_shift,
+            )),
+        ),
+        Platform::Legacy => (
+            InflightTable::Hash(
+                BpfHashMap::try_from(take(&mut ebpf, names::MAP_INFLIGHT_HASH)?)
+                    .map_err(|error| map_error(names::MAP_INFLIGHT_HASH, &error))?,
+            ),
+            Ring::Shared(
+                RingBuf::try_from(take(&mut ebpf, names::MAP_SHARED_RING)?)
+                    .map_err(|error| map_error(names::MAP_SHARED_RING, &error))?,
+            ),
         ),
     };
     let log = config.kernel_log.then(|| log::open(&mut ebpf)).flatten();
-    let mut programs = Programs::new(ebpf, path, Arc::clone(kernel_btf), table);
+    let mut programs = Programs::new(ebpf, path, Arc::clone(kernel_btf), platform);
     programs.try_load()?;
     Ok(Loaded {
         programs,
         ring,
         filter,
-        table: in_flight,
+        table,
         counters,
         log,
     })
@@ -169,10 +195,9 @@ fn not_loaded(error: &aya::EbpfError) -> TracerError {
     }
 }
 
-/// One more than the highest CPU number that can ever be: the hooks index by CPU number.
-fn cpus(config: &Config) -> u32 {
-    let possible = config.sys.join("devices/system/cpu/possible");
-    std::fs::read_to_string(possible)
+/// One more than the highest CPU number of a list of sysfs: the hooks index by CPU number.
+fn cpus(config: &Config, list: &str) -> u32 {
+    std::fs::read_to_string(config.sys.join("devices/system/cpu").join(list))
         .ok()
         .and_then(|text| highest(&text))
         .map_or(MOST_CPUS, |highest| highest.saturating_add(1))
@@ -231,7 +256,9 @@ mod tests {
             names::MAP_INFLIGHT,
             names::MAP_INFLIGHT_HASH,
             names::MAP_COUNTERS,
-            names::MAP_RING,
+            names::MAP_RECORDS,
+            names::MAP_RING_HEADS,
+            names::MAP_SHARED_RING,
         ];
         for name in pairs.iter().flatten().chain(&maps) {
             assert!(text.contains(&format!("\0{name}\0")), "{name}");

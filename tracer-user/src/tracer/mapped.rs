@@ -8,7 +8,9 @@ use std::{
 };
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use tracer_common::{DiskCounters, FILTER_WAYS, FilterSlot, INFLIGHT_WAYS, Inflight};
+use tracer_common::{
+    DiskCounters, FILTER_WAYS, FilterSlot, INFLIGHT_WAYS, Inflight, IoRecord, RingHead,
+};
 
 /// A type that may be read from memory that the kernel writes meanwhile.
 ///
@@ -22,8 +24,12 @@ unsafe impl MapValue for DiskCounters {}
 // SAFETY: as above.
 unsafe impl MapValue for Inflight {}
 // SAFETY: as above.
+unsafe impl MapValue for IoRecord {}
+// SAFETY: as above.
+unsafe impl MapValue for RingHead {}
+// SAFETY: as above.
 unsafe impl MapValue for [u64; INFLIGHT_WAYS as usize] {}
-// SAFETY: as above; 16 bytes each, and the mapping starts on a page.
+// SAFETY: as above.
 unsafe impl MapValue for [FilterSlot; FILTER_WAYS as usize] {}
 
 /// The values of an array map that was made with `BPF_F_MMAPABLE`.
@@ -54,6 +60,28 @@ impl<T: MapValue> MappedArray<T> {
         };
         let base = NonNull::new(base.cast())
             .ok_or_else(|| std::io::Error::other("the kernel mapped a BPF map at address 0"))?;
+        Ok(Self {
+            base,
+            bytes,
+            len,
+            value: PhantomData,
+        })
+    }
+
+    /// Zeroed values that no kernel shares.
+    #[cfg(test)]
+    pub(super) fn anonymous(len: u32) -> std::io::Result<Self> {
+        let bytes = len as usize * size_of::<T>();
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(
+                ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )?
+        };
+        let base = NonNull::new(base.cast()).ok_or(std::io::ErrorKind::OutOfMemory)?;
         Ok(Self {
             base,
             bytes,

@@ -11,6 +11,7 @@ mod load;
 mod log;
 mod mapped;
 mod programs;
+mod rings;
 mod slots;
 mod stats;
 mod status;
@@ -20,8 +21,11 @@ pub use error::TracerError;
 use std::{num::NonZeroU32, path::PathBuf};
 
 use aya::maps::{HashMap as BpfHashMap, MapData, RingBuf};
+use rustix::time::{ClockId, clock_gettime};
 use tracer_common::{
-    DiskCounters, DiskId, INFLIGHT_BUCKETS, INFLIGHT_SLOTS, INFLIGHT_WAYS, Inflight,
+    DiskCounters, DiskId, INFLIGHT_BUCKETS, INFLIGHT_SLOTS, INFLIGHT_WAYS, Inflight, IoRecord,
+    OpClass,
+    record::{origin, place},
 };
 
 use self::{
@@ -29,6 +33,7 @@ use self::{
     log::KernelLog,
     mapped::MappedArray,
     programs::Programs,
+    rings::Rings,
     slots::{Filter, Slots},
 };
 use crate::{
@@ -53,13 +58,20 @@ pub struct Config {
 /// process is killed, since all of it hangs on this process's file descriptors.
 pub struct Tracer {
     programs: Programs,
-    ring: RingBuf<MapData>,
+    ring: Ring,
     filter: Filter,
     table: InflightTable,
     counters: CounterTable,
     slots: Slots,
     undecodable: u64,
+    detached: bool,
     log: Option<KernelLog>,
+}
+
+/// Where the records are.
+enum Ring {
+    PerCpu(Rings),
+    Shared(RingBuf<MapData>),
 }
 
 enum InflightTable {
@@ -71,8 +83,11 @@ enum InflightTable {
 }
 
 struct CounterTable {
-    values: MappedArray<DiskCounters>,
+    /// Of what did not reach the ring, by CPU and slot.
+    in_kernel: MappedArray<DiskCounters>,
     slots: u32,
+    /// Of what was taken out of the ring, by slot.
+    taken: Vec<DiskCounters>,
 }
 
 impl Tracer {
@@ -85,11 +100,13 @@ impl Tracer {
             filter: Filter::new(loaded.filter),
             table: loaded.table,
             counters: CounterTable {
-                values: loaded.counters,
+                in_kernel: loaded.counters,
                 slots: config.disks.get(),
+                taken: Vec::new(),
             },
             slots: Slots::new(config.disks.get()),
             undecodable: 0,
+            detached: false,
             log: loaded.log,
         })
     }
@@ -130,20 +147,45 @@ impl Tracer {
     /// Detaches every hook; what the ring and the tables hold can still be read.
     pub fn detach(&mut self) {
         self.programs.detach();
+        self.detached = true;
     }
 
-    /// Takes up to `limit` completed I/Os out of the ring; true when there may be more.
+    /// Takes up to `limit` completed I/Os out of the ring, in order of completion; true when
+    /// there may be more.
     pub fn drain(&mut self, limit: usize, events: &mut Vec<Event>) -> bool {
-        for _ in 0..limit {
-            let Some(record) = self.ring.next() else {
-                return false;
-            };
-            match decode::event(&record, &self.slots) {
-                Some(event) => events.push(event),
-                None => self.undecodable += 1,
+        // What completes from now on may overtake what another CPU is about to write.
+        let until_ns = if self.detached {
+            u64::MAX
+        } else {
+            monotonic_ns()
+        };
+        let (slots, counters) = (&self.slots, &mut self.counters);
+        let mut undecodable = 0;
+        let mut take = |cpu: u16, record: &IoRecord| match decode::event(record, cpu, slots) {
+            Some(event) => {
+                counters.take(record);
+                events.push(event);
             }
-        }
-        true
+            None => undecodable += 1,
+        };
+        let more = match &mut self.ring {
+            Ring::PerCpu(rings) => rings.drain(limit, until_ns, take),
+            Ring::Shared(ring) => {
+                let mut left = limit;
+                while left > 0
+                    && let Some(item) = ring.next()
+                {
+                    left -= 1;
+                    match decode::shared(&item) {
+                        Some(record) => take(record.cpu, &record.io),
+                        None => self.undecodable += 1,
+                    }
+                }
+                left == 0
+            }
+        };
+        self.undecodable += undecodable;
+        more
     }
 
     /// Counters and I/Os in flight, `now_ns` on `CLOCK_MONOTONIC`.
@@ -162,9 +204,13 @@ impl Tracer {
         });
         let devices = self.slots.devices().map(|(device, disk, baseline)| {
             let (outstanding, oldest_ns) = in_flight.get(&device).copied().unwrap_or_default();
+            let mut counters = self.counters.of(disk.slot()).since(&baseline);
+            if !disk.is_blk_mq() {
+                counters.submitted = submitted(&counters, outstanding);
+            }
             DeviceSample {
                 device,
-                counters: self.counters.of(disk.slot()).since(&baseline),
+                counters,
                 outstanding,
                 oldest_ns,
             }
@@ -190,13 +236,41 @@ impl Tracer {
 impl CounterTable {
     /// Counts of a slot, summed over the CPUs.
     fn of(&self, slot: u32) -> DiskCounters {
-        let mut sum = DiskCounters::default();
-        let per_cpu = (slot..self.values.len()).step_by(self.slots as usize);
+        let mut sum = self.taken.get(slot as usize).copied().unwrap_or_default();
+        let per_cpu = (slot..self.in_kernel.len()).step_by(self.slots as usize);
         for index in per_cpu {
-            sum.add(&self.values.read(index));
+            sum.add(&self.in_kernel.read(index));
         }
         sum
     }
+
+    /// Counts a record that was taken out of the ring.
+    fn take(&mut self, record: &IoRecord) {
+        let slot = DiskId(record.disk).slot() as usize;
+        if slot >= self.taken.len() {
+            self.taken.resize(slot + 1, DiskCounters::default());
+        }
+        let counters = &mut self.taken[slot];
+        let class = OpClass::of(origin::opf(record.origin), record.bytes) as usize;
+        counters.count[class] += 1;
+        counters.bytes[class] += u64::from(record.bytes);
+        counters.errors += u64::from(place::status(record.place) != 0);
+    }
+}
+
+/// I/Os submitted to a bio-mode disk: each of them is completed, in flight, or counted as what
+/// became of it instead.
+fn submitted(counters: &DiskCounters, outstanding: u64) -> u64 {
+    let completed: u64 = counters.count.iter().sum();
+    completed + outstanding + counters.overwritten + counters.not_tracked
+}
+
+/// Now, `CLOCK_MONOTONIC`, ns: the clock of the hooks (`bpf_ktime_get_ns`).
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 impl InflightTable {

@@ -15,12 +15,12 @@ use tracer_common::names::program;
 use super::{
     TracerError,
     error::last_lines,
-    load::Table,
+    load::Platform,
     stats::{self, ProgramStats},
 };
 use crate::input::Mode;
 
-/// Tracepoint and the program for it, by table.
+/// Tracepoint and the program for it, by platform.
 type Hook = (&'static str, [&'static str; 2]);
 
 /// Completions come first: an I/O that starts between two attachments must not stay in the
@@ -45,7 +45,7 @@ pub(super) struct Programs {
     btf_path: PathBuf,
     /// Parsed when a program is loaded; some 30 MiB, so it is not kept for long.
     kernel_btf: Option<Arc<Btf>>,
-    table: Table,
+    platform: Platform,
     attached: Vec<Attached>,
 }
 
@@ -57,12 +57,17 @@ struct Attached {
 }
 
 impl Programs {
-    pub(super) fn new(ebpf: Ebpf, btf_path: PathBuf, kernel_btf: Arc<Btf>, table: Table) -> Self {
+    pub(super) fn new(
+        ebpf: Ebpf,
+        btf_path: PathBuf,
+        kernel_btf: Arc<Btf>,
+        platform: Platform,
+    ) -> Self {
         Self {
             ebpf,
             btf_path,
             kernel_btf: Some(kernel_btf),
-            table,
+            platform,
             attached: Vec::new(),
         }
     }
@@ -70,7 +75,7 @@ impl Programs {
     /// Loads one program without attaching it, to see whether this kernel takes its kind.
     pub(super) fn try_load(&mut self) -> Result<(), TracerError> {
         let (tracepoint, names) = BIO_HOOKS[1];
-        self.load(tracepoint, names[self.table as usize])
+        self.load(tracepoint, names[self.platform as usize])
     }
 
     /// Attaches what a mode needs and is not attached yet.
@@ -80,7 +85,7 @@ impl Programs {
             Mode::BlkMq => &REQUEST_HOOKS,
         };
         for (tracepoint, names) in hooks {
-            let name = names[self.table as usize];
+            let name = names[self.platform as usize];
             if self.attached.iter().any(|a| a.name == name) {
                 continue;
             }
@@ -109,7 +114,7 @@ impl Programs {
     /// no loss yet; attaching it says why.
     pub(super) fn settle(&mut self) {
         for (tracepoint, names) in BIO_HOOKS.iter().chain(&REQUEST_HOOKS) {
-            let name = names[self.table as usize];
+            let name = names[self.platform as usize];
             if !self.is_loaded(name) {
                 let _ = self.load(tracepoint, name);
             }

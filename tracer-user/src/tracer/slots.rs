@@ -5,7 +5,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use tracer_common::{DiskCounters, DiskId, FILTER_WAYS, FilterSlot, filter_bucket};
+use tracer_common::{DiskCounters, DiskId, FILTER_WAYS, FilterSlot, disk_number, filter_bucket};
 
 use super::{TracerError, mapped::MappedArray};
 use crate::event::DeviceId;
@@ -117,10 +117,11 @@ impl Filter {
         first_minor: u32,
         disk: DiskId,
     ) -> Result<(), TracerError> {
-        let words = self.words(major, first_minor);
+        let number = disk_number(major, first_minor);
+        let words = self.words(number);
         for slot in words.chunks_exact(WORDS) {
             if slot[1].load(Ordering::Relaxed) == 0 {
-                slot[0].store(numbers(major, first_minor), Ordering::Relaxed);
+                slot[0].store(number, Ordering::Relaxed);
                 slot[1].store(u64::from(disk.0), Ordering::Release);
                 return Ok(());
             }
@@ -130,7 +131,7 @@ impl Filter {
 
     /// Lets it through no longer.
     pub(super) fn remove(&mut self, major: u32, first_minor: u32, disk: DiskId) {
-        let words = self.words(major, first_minor);
+        let words = self.words(disk_number(major, first_minor));
         for slot in words.chunks_exact(WORDS) {
             if slot[1].load(Ordering::Relaxed) == u64::from(disk.0) {
                 slot[1].store(0, Ordering::Release);
@@ -139,23 +140,14 @@ impl Filter {
         }
     }
 
-    fn words(&self, major: u32, first_minor: u32) -> Vec<&std::sync::atomic::AtomicU64> {
-        let bucket = filter_bucket(major, first_minor);
-        self.buckets.words(bucket).collect()
+    fn words(&self, number: u64) -> Vec<&std::sync::atomic::AtomicU64> {
+        self.buckets.words(filter_bucket(number)).collect()
     }
-}
-
-/// `major` and `first_minor` of a [`FilterSlot`] as the one word they make in memory.
-fn numbers(major: u32, first_minor: u32) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&major.to_ne_bytes());
-    bytes[4..].copy_from_slice(&first_minor.to_ne_bytes());
-    u64::from_ne_bytes(bytes)
 }
 
 const _: () = {
     use std::mem::offset_of;
-    assert!(offset_of!(FilterSlot, major) == 0 && offset_of!(FilterSlot, first_minor) == 4);
+    assert!(offset_of!(FilterSlot, number) == 0);
     // The identity is read as the low half of the second word.
     assert!(offset_of!(FilterSlot, disk) == 8 && cfg!(target_endian = "little"));
 };

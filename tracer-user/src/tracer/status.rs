@@ -1,6 +1,6 @@
 //! Completion status -> errno.
 
-use tracer_common::ERROR_IS_ERRNO;
+use tracer_common::record::place::STATUS_IS_ERRNO;
 
 /// `EIO`, for a status that has no errno here.
 const EIO: u16 = 5;
@@ -28,14 +28,11 @@ const ERRNO_OF_STATUS: [u16; 19] = [
 ];
 
 /// The positive errno of a record's status; 0 for success.
-pub(super) fn errno(status: u16) -> u16 {
-    if status & ERROR_IS_ERRNO != 0 {
-        return status & !ERROR_IS_ERRNO;
+pub(super) fn errno(status: u32) -> u16 {
+    if status & STATUS_IS_ERRNO != 0 {
+        return u16::try_from(status & !STATUS_IS_ERRNO).unwrap_or(EIO);
     }
-    ERRNO_OF_STATUS
-        .get(usize::from(status))
-        .copied()
-        .unwrap_or(EIO)
+    ERRNO_OF_STATUS.get(status as usize).copied().unwrap_or(EIO)
 }
 
 #[cfg(test)]
@@ -47,7 +44,7 @@ mod tests {
         assert_eq!(errno(0), 0);
         assert_eq!(errno(10), 5);
         assert_eq!(errno(3), 28);
-        assert_eq!(errno(ERROR_IS_ERRNO | 0x1c), 28);
+        assert_eq!(errno(STATUS_IS_ERRNO | 0x1c), 28);
         assert_eq!(errno(200), EIO);
     }
 }

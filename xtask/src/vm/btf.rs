@@ -10,7 +10,14 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 
 /// Structs whose members are read.
-const STRUCTS: [&str; 5] = ["bio", "request", "block_device", "gendisk", "request_queue"];
+const STRUCTS: [&str; 6] = [
+    "bio",
+    "request",
+    "block_device",
+    "gendisk",
+    "request_queue",
+    "task_struct",
+];
 /// Prefix of the typedefs that stand for the signatures of tracepoints.
 const SIGNATURES: &str = "btf_trace_block_";
 
