@@ -97,7 +97,7 @@ pub const fn filter_bucket(number: u64) -> u32 {
 }
 
 /// Bucket of the in-flight table for a bio's or request's address, of which the low half is
-/// enough to spread by: bios and requests lie in slabs.
+/// enough to spread by. Its high half is the same for all, or nearly.
 #[inline(always)]
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the shift leaves 13 bits")]

@@ -3,6 +3,7 @@
 //! Everything a developer or CI does beyond plain `cargo build` stands here, so that both do the
 //! same. A verb that lacks a tool names it and the command that gets it.
 
+mod bench;
 mod build_ebpf;
 mod check;
 mod demo;
@@ -23,6 +24,8 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 enum Verb {
+    /// Measure what the tracer costs, beside other tracers, and guard it.
+    Bench(bench::Options),
     /// Rebuild the eBPF object that the binary embeds, or check it.
     BuildEbpf(build_ebpf::Options),
     /// Check formatting, lints, documentation, dependencies and the eBPF object; changes nothing.
@@ -41,6 +44,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let done = match Verb::parse() {
+        Verb::Bench(options) => bench::run(&options),
         Verb::BuildEbpf(options) => build_ebpf::run(&options),
         Verb::Check(options) => check::run(&options),
         Verb::Demo(options) => return demo::run(&options),

@@ -20,7 +20,7 @@ use digest::{Digest, Inputs};
 use toolchain::Toolchain;
 
 /// The object, from the root of the checkout.
-const OBJECT: &str = "tracer-user/bpf/zvoltrace.bpf.o";
+pub(crate) const OBJECT: &str = "tracer-user/bpf/zvoltrace.bpf.o";
 /// Its digest.
 const DIGEST: &str = "tracer-user/bpf/zvoltrace.bpf.toml";
 /// Target triple.
