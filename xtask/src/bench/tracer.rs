@@ -117,14 +117,19 @@ fn ready(mut command: Command) -> Result<Child> {
 
 /// Starts another tracer and waits until that many new programs are loaded.
 fn attached(command: &mut Command, programs: usize) -> Result<Child> {
-    let before = stats::programs()?.len();
+    let before = stats::programs()?;
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot start {command:?}"))?;
     let since = Instant::now();
-    while stats::programs()?.len() < before + programs {
+    loop {
+        // By their numbers: those of the tracer before may only now go away.
+        let present = stats::programs()?;
+        if present.keys().filter(|id| !before.contains_key(id)).count() >= programs {
+            break;
+        }
         if since.elapsed() > PATIENCE || child.try_wait()?.is_some() {
             let _ = child.kill();
             bail!("{command:?} did not attach");
