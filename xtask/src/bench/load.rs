@@ -1,7 +1,5 @@
 //! The load: 4K random writes by fio, and the disks it runs on.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use zvoltrace_tests::loop_device::LoopDevice;
@@ -50,7 +48,7 @@ impl Disk {
             Self::Zram(_) => ("psync", 1),
             Self::Loop(_) => ("libaio", 16),
         };
-        let json = process::output(Command::new("fio").args([
+        let json = process::output(process::tied("fio").args([
             "--name=bench",
             &format!("--filename=/dev/{}", self.name()),
             &format!("--ioengine={engine}"),

@@ -13,6 +13,7 @@ use zvoltrace_tests::capture::READY;
 
 use super::floor::Floor;
 use super::stats;
+use crate::process;
 
 /// Longest wait for a tracer to attach.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -74,7 +75,7 @@ impl Tracer<'_> {
                     .args(*more);
                 Running::Child(ready(command)?)
             }
-            Self::Biolatency => Running::Child(attached(&mut Command::new("biolatency"), 2)?),
+            Self::Biolatency => Running::Child(attached(&mut process::tied("biolatency"), 2)?),
             Self::Bpftrace => Running::Child(attached(
                 Command::new("bpftrace").args(["-e", ONE_LINER]),
                 2,
