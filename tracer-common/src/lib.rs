@@ -96,13 +96,17 @@ pub const fn filter_bucket(number: u64) -> u32 {
     (number.wrapping_mul(GOLDEN) >> (64 - FILTER_BUCKETS.trailing_zeros())) as u32
 }
 
+/// Second multiplier of `MurmurHash3`'s 64-bit finalizer.
+const MURMUR: u64 = 0xc4ce_b9fe_1a85_ec53;
+
 /// Bucket of the in-flight table for a bio's or request's address, of which the low half is
-/// enough to spread by. Its high half is the same for all, or nearly.
+/// enough to spread by: the high half is the same for all, or nearly. Addresses in a slab are
+/// multiples of its object's size, which this multiplier spreads better than the golden ratio.
 #[inline(always)]
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the shift leaves 13 bits")]
 pub const fn inflight_bucket(low_half: u32) -> u32 {
-    ((low_half as u64).wrapping_mul(GOLDEN) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
+    ((low_half as u64).wrapping_mul(MURMUR) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
 }
 
 /// Class of an I/O for the exact counters.
@@ -327,8 +331,8 @@ mod tests {
                         .wrapping_mul(6_364_136_223_846_793_005)
                         .wrapping_add(1);
                 }
-                let slab = 0xffff_8880_0000_0000 + (state >> 44) * SLAB_BYTES;
-                let low_half = (slab + place * bio_bytes) as u32;
+                let slab = (state >> 45) * SLAB_BYTES;
+                let low_half = u32::try_from(slab + place * bio_bytes).unwrap();
                 taken[inflight_bucket(low_half) as usize] += 1;
             }
             let fullest = taken.iter().max().copied().unwrap_or_default();
