@@ -120,10 +120,20 @@ fn suspended() -> Result<Outcome> {
     // A capture over the pool's recovery and its end.
     let capture = Capture::start(&["--device", &zvol, "--duration", "600"]);
     remap("linear", &disk)?;
-    program::run("timeout", &["60", "zpool", "clear", POOL])?;
-    wait_until("the writers to return", Duration::from_mins(1), || {
+    // Not waited for: ZFS 2.0 at times never comes back from a suspension (measured), and then
+    // nobody can end this command.
+    let mut clear = program::command("zpool").args(["clear", POOL]).spawn()?;
+    let back = wait_until("the writers to return", Duration::from_mins(1), || {
         returned.load(Ordering::SeqCst) == WRITERS
-    })?;
+    });
+    if let Err(error) = back {
+        let _ = capture.interrupt();
+        differences.none()?;
+        return Ok(Outcome::Skipped(format!(
+            "all of ours held, but the pool stays suspended, so that its end cannot be tried: {error:#}"
+        )));
+    }
+    clear.wait()?;
     program::run("udevadm", &["settle"])?;
     program::run("timeout", &["60", "zpool", "destroy", "-f", POOL])?;
     let report = capture.interrupt();
