@@ -103,6 +103,33 @@ fn a_kernel_without_btf_is_refused_by_the_name_of_the_missing_thing() {
 }
 
 #[test]
+fn lockdown_confidentiality_is_refused_even_if_the_kernel_would_load_the_programs() {
+    if !live(&[Need::Loop]) {
+        return;
+    }
+    let disk = LoopDevice::new(DISK_BYTES).unwrap();
+    for verb in [&["capture", "-w", "1", disk.name()][..], &["check"]] {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "sh", "-c"])
+            .arg(
+                "mount -t tmpfs none /sys/kernel/security \
+                 && echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown \
+                 && exec \"$@\"",
+            )
+            .arg("sh")
+            .arg(binary::zvoltrace())
+            .args(verb);
+        let ended = Capture::spawn_command(&mut command).wait();
+        assert_eq!(ended.status.code(), Some(3), "{ended:#?}");
+        let said = ended.stdout + &ended.stderr;
+        for word in ["confidentiality", "lockdown=integrity"] {
+            assert!(said.contains(word), "no {word} in {said}");
+        }
+    }
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_found_before_the_capture() {
     if !live(&[Need::Loop]) {
         return;

@@ -26,9 +26,13 @@ pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>, announce:
     }
 }
 
-/// The disks of a plan; none at all is refused unless it waits for one.
+/// The disks of a plan; none at all is refused unless it waits for one, and all are where
+/// lockdown forbids tracing.
 pub(super) fn select(trace: &TracePlan, wait: bool, roots: &Roots) -> Result<Selector, Refusal> {
     let selector = selector(&trace.patterns, roots)?;
+    if let Some(refusal) = preflight::lockdown_refusal(roots) {
+        return Err(Refusal::Prerequisite(refusal));
+    }
     if !wait {
         require_a_disk(&selector, roots)?;
     }
@@ -46,7 +50,7 @@ fn require_a_disk(selector: &Selector, roots: &Roots) -> Result<(), Refusal> {
 }
 
 /// Gives a tracer's error the exit status it leads to. Where a prerequisite is missing, it is
-/// named instead of what the kernel said: under lockdown that is only a verifier's log.
+/// named instead of what the kernel said, which may be only a verifier's log.
 pub(super) fn refuse(error: anyhow::Error, plan: &Plan, roots: &Roots) -> anyhow::Error {
     match error.downcast_ref::<TracerError>() {
         Some(tracer) if tracer.is_missing_prerequisite() => {

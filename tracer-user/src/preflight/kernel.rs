@@ -69,7 +69,7 @@ pub(super) fn lockdown(roots: &Roots) -> Check {
     match mode {
         Some("confidentiality") => Check::missing(
             id,
-            "confidentiality: the kernel refuses programs that read its memory, with every right",
+            "confidentiality: programs may not read the kernel's memory, with whatever right",
             "boot with lockdown=integrity or lockdown=none; it cannot be lowered while running",
         ),
         Some("integrity") => Check::ok(id, "integrity (Secure Boot): tracing is allowed"),

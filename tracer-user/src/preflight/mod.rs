@@ -97,6 +97,14 @@ pub fn is_ready(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.status != Status::Missing)
 }
 
+/// What lockdown forbids and what to do; `None` when it allows tracing. To be asked before the
+/// kernel is: `confidentiality` stops the helpers that read kernel memory, while programs that
+/// read it by typed loads alone were let through (seen on 6.12). It forbids those no less.
+#[must_use]
+pub fn lockdown_refusal(roots: &Roots) -> Option<String> {
+    refusal(&[kernel::lockdown(roots)])
+}
+
 /// What is missing and what to do, in one message, for a command that cannot begin; `None`
 /// when nothing is.
 #[must_use]
