@@ -175,6 +175,31 @@ impl Lost {
     }
 }
 
+impl DeviceSample {
+    /// The same moment, counted since an earlier one of the same capture. Counts only grow, but
+    /// a damaged recording may hold any: what would be less than nothing is nothing.
+    #[must_use]
+    pub fn since(&self, earlier: &DiskCounters) -> Self {
+        let now = &self.counters;
+        let each = |now: [u64; 5], then: [u64; 5]| {
+            std::array::from_fn(|class| now[class].saturating_sub(then[class]))
+        };
+        Self {
+            counters: DiskCounters {
+                count: each(now.count, earlier.count),
+                bytes: each(now.bytes, earlier.bytes),
+                errors: now.errors.saturating_sub(earlier.errors),
+                submitted: now.submitted.saturating_sub(earlier.submitted),
+                ring_lost: now.ring_lost.saturating_sub(earlier.ring_lost),
+                not_tracked: now.not_tracked.saturating_sub(earlier.not_tracked),
+                without_start: now.without_start.saturating_sub(earlier.without_start),
+                overwritten: now.overwritten.saturating_sub(earlier.overwritten),
+            },
+            ..*self
+        }
+    }
+}
+
 impl Sample {
     /// Events of the capture that were counted but did not come.
     #[must_use]

@@ -129,22 +129,8 @@ pub(crate) fn since(sample: &Sample, base: &Sample) -> Sample {
         let Some(base) = known.filter(|base| base.device == device.device) else {
             continue;
         };
-        device.counters = subtract(&device.counters, &base.counters);
+        *device = device.since(&base.counters);
     }
     sample.lost = sample.lost.since(&base.lost);
     sample
-}
-
-fn subtract(from: &DiskCounters, base: &DiskCounters) -> DiskCounters {
-    let each = |a: [u64; 5], b: [u64; 5]| std::array::from_fn(|i| a[i].saturating_sub(b[i]));
-    DiskCounters {
-        count: each(from.count, base.count),
-        bytes: each(from.bytes, base.bytes),
-        errors: from.errors.saturating_sub(base.errors),
-        submitted: from.submitted.saturating_sub(base.submitted),
-        ring_lost: from.ring_lost.saturating_sub(base.ring_lost),
-        not_tracked: from.not_tracked.saturating_sub(base.not_tracked),
-        without_start: from.without_start.saturating_sub(base.without_start),
-        overwritten: from.overwritten.saturating_sub(base.overwritten),
-    }
 }

@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
         if parts & HAS_ERRORS_OR_LOST != 0 {
             tally.errors += self.number()?;
-            tally.lost += self.number()?;
+            tally.lost = tally.lost.saturating_add(self.number()?);
         }
         Some(())
     }

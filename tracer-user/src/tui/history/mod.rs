@@ -130,7 +130,7 @@ impl History {
         }
         if let Some(tally) = self.tally(at_ns, device) {
             tally.outstanding = outstanding;
-            tally.lost += lost;
+            tally.lost = tally.lost.saturating_add(lost);
         }
     }
 

@@ -251,7 +251,7 @@ impl Tally {
         self.sync.preflush_with_data += later.sync.preflush_with_data;
         self.sync.durable_writes += later.sync.durable_writes;
         self.errors += later.errors;
-        self.lost += later.lost;
+        self.lost = self.lost.saturating_add(later.lost);
         self.outstanding = later.outstanding;
     }
 

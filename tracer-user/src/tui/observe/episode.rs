@@ -106,10 +106,7 @@ impl Episode {
     fn since_begin(&self, sample: &Sample) -> Sample {
         let since = |device: &DeviceSample| {
             let counted = self.counted.get(&device.device);
-            DeviceSample {
-                counters: counted.map_or(device.counters, |then| device.counters.since(then)),
-                ..*device
-            }
+            counted.map_or(*device, |then| device.since(then))
         };
         Sample {
             at_ns: sample.at_ns,

@@ -15,6 +15,7 @@ mod view;
 use std::{collections::BTreeMap, sync::Arc};
 
 use rustc_hash::FxHashMap;
+use tracer_common::DiskCounters;
 
 pub use self::job::{Finished, Order};
 use self::{devices::Devices, episode::Episode, job::BackgroundJob, judged::Judged, view::Kept};
@@ -304,13 +305,16 @@ impl Observer {
     }
 
     fn losses(&self) -> Losses {
-        let counters = || self.in_flight.values().map(|device| &device.counters);
+        let sum = |of: fn(&DiskCounters) -> u64| {
+            let counters = self.in_flight.values().map(|device| of(&device.counters));
+            counters.fold(0, u64::saturating_add)
+        };
         Losses {
-            ring: counters().map(|c| c.ring_lost).sum(),
+            ring: sum(|counters| counters.ring_lost),
             recursion: self.sample.lost.recursion,
             undecodable: self.sample.lost.undecodable,
             queue: self.sample.lost.queue,
-            not_tracked: counters().map(|c| c.not_tracked).sum(),
+            not_tracked: sum(|counters| counters.not_tracked),
         }
     }
 
