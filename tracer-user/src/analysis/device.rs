@@ -319,13 +319,12 @@ impl DeviceState {
     }
 
     pub(super) fn flush(&self) -> FlushReport {
+        let described = self.activity.as_ref().map(|a| a.flush_latency.describe());
+        let (latency_ns, latency_histogram) = described.unwrap_or_default();
         FlushReport {
             count: self.volume(OpClass::Flush).0,
-            latency_ns: self
-                .activity
-                .as_ref()
-                .map(|a| a.flush_latency.summary())
-                .unwrap_or_default(),
+            latency_ns,
+            latency_histogram,
         }
     }
 

@@ -40,6 +40,8 @@ mod tests {
         devices[].sync.hinted devices[].sync.fua devices[].sync.preflush_with_data
         devices[].sync.durable_writes
         devices[].flush.count LATENCY(devices[].flush.latency_ns)
+        devices[].flush.latency_histogram[].from_ns devices[].flush.latency_histogram[].to_ns
+        devices[].flush.latency_histogram[].count
         devices[].concurrency.mean devices[].concurrency.p50 devices[].concurrency.p99
         devices[].concurrency.max
         devices[].access.read_sequential_share devices[].access.write_sequential_share

@@ -307,12 +307,15 @@ pub struct SyncReport {
 }
 
 /// Bare flushes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlushReport {
     /// How many, exact.
     pub count: u64,
     /// Submission to completion.
     pub latency_ns: Latency,
+    /// The same by powers of two, empty ranges left out.
+    #[serde(default)]
+    pub latency_histogram: Vec<LatencyBucket>,
 }
 
 /// I/Os in flight, weighted by time.

@@ -358,6 +358,7 @@ fn busy_device(minor: u32, dataset: &str) -> DeviceReport {
     device.flush = FlushReport {
         count: 400,
         latency_ns: latency(5_100_000),
+        latency_histogram: histogram(&[(22, 300), (24, 100)]),
     };
     device.sync = SyncReport {
         hinted: 57_000,

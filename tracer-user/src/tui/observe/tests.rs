@@ -307,3 +307,72 @@ fn the_end_shows_the_last_second_and_the_whole_report() {
     assert!(detail.rules.iter().any(|rule| rule.fired.is_some()));
     assert_eq!(detail.report.unwrap().ops.write.count, 400);
 }
+
+#[test]
+fn flushes_have_their_latencies_since_the_start_too() {
+    let flush = |event: Event| Event {
+        op: crate::event::Op::Flush,
+        bytes: 0,
+        ..event
+    };
+    let all: Vec<Event> = writes(0, 0..3, 10).into_iter().map(flush).collect();
+    let mut observer = observer(&[
+        start(60),
+        Input::Appeared(zvol(0, 8192)),
+        Input::Events(all),
+        sample(3, Vec::new()),
+    ]);
+    observer.advance(STARTED_NS + 4 * SECOND);
+    observer.judge();
+    for window in [Window::Minute, Window::SinceStart] {
+        let snapshot = observer.snapshot(&Wanted {
+            detail: Some(DeviceId(0)),
+            ..wanted(window)
+        });
+        let latency = snapshot.detail.unwrap().flush.latency;
+        let counts = latency.iter().map(|range| range.count);
+        assert_eq!(counts.sum::<u64>(), 30, "{window:?}");
+    }
+}
+
+#[test]
+fn counters_that_no_kernel_gives_make_no_numbers_that_no_disk_has() {
+    let hostile = |device, value| DeviceSample {
+        counters: DiskCounters {
+            count: [value; 5],
+            bytes: [value; 5],
+            errors: value,
+            submitted: value,
+            ring_lost: value,
+            not_tracked: value,
+            without_start: value,
+            overwritten: value,
+        },
+        outstanding: value,
+        oldest_ns: value,
+        ..counted(device, &[])
+    };
+    let both = |at_s, value| sample(at_s, vec![hostile(0, value), hostile(1, value)]);
+    let mut observer = observer(&[
+        start(60),
+        Input::Appeared(zvol(0, 8192)),
+        Input::Appeared(zvol(1, 8192)),
+        both(1, u64::MAX),
+    ]);
+    observer.reset();
+    // They run backwards: less than what "since the start" began with.
+    for input in [both(2, u64::MAX), both(3, 7), both(4, u64::MAX), both(5, 0)] {
+        observer.feed(&input);
+    }
+    observer.advance(STARTED_NS + 7 * SECOND);
+    observer.judge();
+    for window in [Window::Second, Window::Minute, Window::SinceStart] {
+        let snapshot = observer.snapshot(&Wanted {
+            detail: Some(DeviceId(0)),
+            ..wanted(window)
+        });
+        if window == Window::SinceStart {
+            assert_eq!(snapshot.rows[0].load.write.count, 0);
+        }
+    }
+}

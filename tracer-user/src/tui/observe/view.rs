@@ -92,7 +92,7 @@ pub(super) fn snapshot(observer: &mut Observer, wanted: &Wanted) -> Snapshot {
         .collect();
     let counted = rows.iter().filter(|row| observer.devices.counts(row.id));
     let outstanding = counted.fold(Outstanding::default(), |all, row| Outstanding {
-        count: all.count + row.outstanding.count,
+        count: all.count.saturating_add(row.outstanding.count),
         oldest_ns: all.oldest_ns.max(row.outstanding.oldest_ns),
     });
     let totals = match &judged {
@@ -161,8 +161,10 @@ fn since_start(report: &DeviceReport) -> Close {
         read: op_detail(&report.ops.read),
         write: op_detail(&report.ops.write),
         discard: op_detail(&report.ops.discard),
-        // The report has a summary of flushes but no ranges.
-        flush: OpDetail::default(),
+        flush: OpDetail {
+            latency: report.flush.latency_histogram.clone(),
+            ..OpDetail::default()
+        },
         sync: report.sync,
     }
 }
