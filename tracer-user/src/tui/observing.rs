@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    observe::{Finished, Observer, Order},
+    observe::{Finished, Observer, Order, judge_again_after},
     snapshot::{Snapshot, Wanted},
     state::JobFormat,
 };
@@ -24,10 +24,6 @@ use crate::{
 
 /// Time between two snapshots that nobody asked for: twice a second at most.
 const PUBLISH_EVERY: Duration = Duration::from_millis(500);
-/// Shortest time between two judgements.
-const JUDGE_EVERY: Duration = Duration::from_secs(1);
-/// A judgement may take so small a part of the time: 2 %.
-const JUDGE_REST: u32 = 50;
 
 /// What the screen tells the observing thread, beside what it wants to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +143,7 @@ impl Publisher {
             self.observer.judge();
             self.unjudged = false;
             self.stale = true;
-            self.judge_due = now + JUDGE_EVERY.max(now.elapsed() * JUDGE_REST);
+            self.judge_due = now + judge_again_after(now.elapsed());
         }
         let is_due = self
             .published

@@ -12,7 +12,7 @@ mod judged;
 mod tests;
 mod view;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rustc_hash::FxHashMap;
 use tracer_common::DiskCounters;
@@ -32,6 +32,18 @@ use crate::{
 
 /// Most pools that are shown.
 const MAX_POOLS: usize = 1_024;
+
+/// Shortest time between the beginnings of two judgements.
+const JUDGE_EVERY: Duration = Duration::from_secs(1);
+/// A judgement may take so small a part of the time: 1 %.
+const JUDGE_REST: u32 = 100;
+
+/// Time from the beginning of a judgement that took so long to the next one: with a thousand
+/// busy zvols it is the dearest thing there is to do.
+#[must_use]
+pub fn judge_again_after(took: Duration) -> Duration {
+    JUDGE_EVERY.max(took.saturating_mul(JUDGE_REST))
+}
 
 /// Folds the inputs of one source.
 #[derive(Debug)]

@@ -376,3 +376,28 @@ fn counters_that_no_kernel_gives_make_no_numbers_that_no_disk_has() {
         }
     }
 }
+
+#[test]
+fn a_minute_moves_every_other_second_and_loses_none() {
+    let mut observer = observer(&[
+        start(60),
+        Input::Appeared(zvol(0, 8192)),
+        Input::Events(writes(0, 0..70, 10)),
+    ]);
+    let mut spans = Vec::new();
+    for at_s in [64, 65, 66, 67] {
+        observer.advance(STARTED_NS + at_s * SECOND + SECOND / 2);
+        let snapshot = observer.snapshot(&wanted(Window::Minute));
+        assert_eq!(snapshot.rows[0].load.write.count, 600);
+        spans.push(snapshot.span.to_ns / SECOND);
+    }
+    assert!(
+        spans.is_sorted() && spans.iter().all(|s| s.is_multiple_of(2)),
+        "{spans:?}"
+    );
+    let until_s = |at_s: u64| Wanted {
+        until_ns: Some(at_s * SECOND),
+        ..wanted(Window::Minute)
+    };
+    assert_eq!(observer.snapshot(&until_s(65)).span.to_ns, 65 * SECOND);
+}
