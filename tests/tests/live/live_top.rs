@@ -320,3 +320,55 @@ fn ascii_is_enough_where_the_locale_is_c_and_no_color_has_none() {
         assert_ended_clean(&terminal, 0);
     });
 }
+
+#[test]
+fn a_recording_is_played_stopped_run_to_its_end_and_begun_anew() {
+    if !live(&[Need::Loop, Need::Tmux]) {
+        return;
+    }
+    let disk = LoopDevice::new(DISK_BYTES).unwrap();
+    let terminal = Tmux::new(80, 24);
+    let recording = terminal.folder().join("recording.arrows");
+    under_load(&disk, || {
+        let file = recording.to_str().unwrap();
+        let mut capture = binary::command(&["capture", "--format", "none", "-w", "5", "--record"]);
+        let output = capture
+            .args([file, "--block-size", "64K", disk.name()])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    });
+    top(&terminal, &format!("--from {}", recording.display()));
+    terminal.wait("it runs", |s| {
+        s.contains("recording 1x") && row(s, disk.name()).is_some()
+    });
+    terminal.press(&["+"]);
+    terminal.wait_for("recording 2x");
+    terminal.press(&["p"]);
+    let screen = terminal.wait_for("recording (stands still)");
+    assert!(screen.contains("PAUSED"), "{screen}");
+    let elapsed = |screen: &str| {
+        let line = screen.lines().next()?;
+        line.split_whitespace()
+            .find(|word| word.starts_with("0:00:"))
+            .map(str::to_owned)
+    };
+    let stopped_at = elapsed(&screen);
+    assert!(stopped_at.is_some(), "{screen}");
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(elapsed(&terminal.screen()), stopped_at, "time stands still");
+    terminal.press(&["p", ">"]);
+    let screen = terminal.wait_for("recording (ended)");
+    assert!(elapsed(&screen).as_deref() >= Some("0:00:05"), "{screen}");
+    terminal.press(&["w", "w"]);
+    terminal.wait("the verdict on all of it", |s| {
+        s.contains("since the start")
+            && row(s, disk.name()).is_some_and(|line| line.contains("small writes"))
+    });
+    terminal.press(&["<"]);
+    terminal.wait("the beginning", |s| {
+        !s.contains("ended") && elapsed(s).as_deref() < Some("0:00:04")
+    });
+    terminal.press(&["q"]);
+    assert_ended_clean(&terminal, 0);
+}
