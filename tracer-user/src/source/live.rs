@@ -171,6 +171,18 @@ impl Live {
         self.zpool.take()?.failure()
     }
 
+    /// What tracing has cost so far: the hooks as of the latest sample, this process now.
+    pub(crate) fn cost(&self) -> Overhead {
+        self.cost_with(self.tracer.run_time_ns())
+    }
+
+    fn cost_with(&self, run_time_ns: Option<u64>) -> Overhead {
+        Overhead {
+            kernel_ns_per_io: run_time_ns.and_then(|ns| ns.checked_div(self.completed)),
+            ..own_cost()
+        }
+    }
+
     fn arrive(&mut self, disk: &Disk, appeared_ns: Option<u64>) -> Result<(), TracerError> {
         let id = DeviceId(self.next_id);
         let device = disk.to_device(id, self.block_size_bytes, appeared_ns);
@@ -276,10 +288,7 @@ impl Live {
         self.pending.push_back(Input::End(End {
             at_ns: now_ns(),
             incomplete_reasons: reasons,
-            overhead: Some(Overhead {
-                kernel_ns_per_io: run_time_ns.and_then(|ns| ns.checked_div(self.completed)),
-                ..own_cost()
-            }),
+            overhead: Some(self.cost_with(run_time_ns)),
         }));
         self.ended = true;
     }

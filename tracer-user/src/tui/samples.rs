@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::snapshot::{
-    Badge, Detail, Dominant, HEAT_RANGES, Header, Load, Losses, OpDetail, OpLoad, PoolView,
+    Badge, Cost, Detail, Dominant, HEAT_RANGES, Header, Load, Losses, OpDetail, OpLoad, PoolView,
     Presence, Row, Snapshot, Span, Step, StepOp, Window, heat_range,
 };
 use crate::{
@@ -46,6 +46,11 @@ pub(crate) fn busy() -> Snapshot {
     snapshot.header.elapsed_ns = ELAPSED_NS;
     snapshot.header.events_per_s = 12_345;
     snapshot.header.waiting_for = None;
+    snapshot.header.cost = Some(Cost {
+        kernel_ns_per_io: Some(740),
+        cpu_share: 0.021,
+        max_rss_bytes: 48 << 20,
+    });
     snapshot.span = Span {
         from_ns: ELAPSED_NS - 10 * SECOND_NS,
         to_ns: ELAPSED_NS,

@@ -118,6 +118,19 @@ pub struct Header {
     pub replay: Option<Replay>,
     /// Why the source ended before its time, in plain words.
     pub problem: Option<String>,
+    /// What tracing costs; `None` when nothing is traced, or not known yet.
+    pub cost: Option<Cost>,
+}
+
+/// What tracing costs the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Run time of the hooks an I/O, ns; `None` when `kernel.bpf_stats_enabled` is off.
+    pub kernel_ns_per_io: Option<u64>,
+    /// CPU time of this process in the last second, 1 being a whole core.
+    pub cpu_share: f64,
+    /// Most memory this process held, bytes.
+    pub max_rss_bytes: u64,
 }
 
 /// Events that no histogram has, by where they were lost.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow};
+use tokio::sync::watch;
 
 use super::{
     observe::Observer,
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::{
     events::handover,
+    input::Input,
     source::{
         Source,
         live::{Live, Stop, now_ns},
@@ -55,10 +57,14 @@ impl Threads {
         let (mut sender, receiver) = handover();
         let problem = Arc::new(OnceLock::new());
         let report = Arc::clone(&problem);
+        let (cost, costs) = watch::channel(None);
         let drain = spawn("drain", move || {
             loop {
                 match live.next() {
                     Ok(Some(input)) => {
+                        if let Input::Sample(sample) = &input {
+                            cost.send_replace(Some((sample.at_ns, live.cost())));
+                        }
                         if sender.offer(input).is_err() {
                             return;
                         }
@@ -77,6 +83,9 @@ impl Threads {
             let mut publisher = Publisher::new(observer, links);
             let mut is_open = true;
             while publisher.attend() {
+                if let Some((at_ns, cost)) = *costs.borrow() {
+                    publisher.observer.set_cost(at_ns, cost);
+                }
                 if !is_open {
                     thread::sleep(PATIENCE);
                     continue;

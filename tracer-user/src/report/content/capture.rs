@@ -29,7 +29,8 @@ pub(in super::super) fn capture_facts(report: &Report, unicode: bool) -> Vec<Fac
         facts.push(Fact::loud("defect", printable(defect)));
     }
     let cost = &report.capture.overhead;
-    if report.capture.source == SourceKind::Live {
+    // Every process has held some memory: none means that nobody knows.
+    if report.capture.source == SourceKind::Live && cost.max_rss_bytes > 0 {
         let kernel = cost.kernel_ns_per_io.map_or_else(String::new, |ns| {
             format!("{} an I/O in the kernel, ", time(ns))
         });

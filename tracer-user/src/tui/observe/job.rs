@@ -3,7 +3,7 @@
 use super::episode::Episode;
 use crate::{
     analysis::Explanation,
-    input::{End, Input},
+    input::{End, Input, Overhead},
     report::model::Report,
     tui::{
         snapshot::{Job, JobStage},
@@ -41,7 +41,9 @@ pub(super) struct BackgroundJob {
     pub(super) number: u64,
     pub(super) order: Order,
     /// `None` until it begins, and from its end on.
-    pub(super) episode: Option<Episode>,
+    episode: Option<Episode>,
+    /// What tracing had cost before.
+    spent_before: Option<Overhead>,
     /// `None` while it waits for its beginning or runs.
     outcome: Option<Outcome>,
 }
@@ -58,12 +60,19 @@ impl BackgroundJob {
             number,
             order,
             episode: None,
+            spent_before: None,
             outcome: None,
         }
     }
 
     pub(super) fn waits(&self) -> bool {
         self.episode.is_none() && self.outcome.is_none()
+    }
+
+    /// Begins it; `spent` is what tracing has cost until then.
+    pub(super) fn begin(&mut self, episode: Option<Episode>, spent: Option<Overhead>) {
+        self.episode = episode;
+        self.spent_before = spent;
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -76,24 +85,33 @@ impl BackgroundJob {
     }
 
     /// Takes an input; a sample at or behind its end ends it.
-    pub(super) fn feed(&mut self, input: &Input) -> Option<Finished> {
+    pub(super) fn feed(&mut self, input: &Input, spent: Option<Overhead>) -> Option<Finished> {
         self.episode.as_mut()?.feed(input);
         match input {
             Input::Sample(sample) if Some(sample.at_ns) >= self.ends_ns() => {
-                self.end(sample.at_ns, None)
+                self.end(sample.at_ns, None, spent)
             }
-            Input::End(end) => self.end(end.at_ns, Some("the source ended before its time")),
+            Input::End(end) => self.end(end.at_ns, Some("the source ended before its time"), spent),
             _ => None,
         }
     }
 
-    /// Ends it; `short` says why it is not complete.
-    pub(super) fn end(&mut self, at_ns: u64, short: Option<&str>) -> Option<Finished> {
+    /// Ends it; `short` says why it is not complete, `spent` what tracing has cost until now.
+    pub(super) fn end(
+        &mut self,
+        at_ns: u64,
+        short: Option<&str>,
+        spent: Option<Overhead>,
+    ) -> Option<Finished> {
+        let overhead = spent.zip(self.spent_before).map(|(now, before)| Overhead {
+            user_cpu_ns: now.user_cpu_ns.saturating_sub(before.user_cpu_ns),
+            ..now
+        });
         let mut episode = self.episode.take()?;
         episode.feed(&Input::End(End {
             at_ns,
             incomplete_reasons: short.map(str::to_owned).into_iter().collect(),
-            overhead: None,
+            overhead,
         }));
         self.outcome = Some(Outcome::Writing);
         Some(Finished {

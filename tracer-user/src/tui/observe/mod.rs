@@ -21,13 +21,16 @@ pub use self::job::{Finished, Order};
 use self::{devices::Devices, episode::Episode, job::BackgroundJob, judged::Judged, view::Kept};
 use super::{
     history::History,
-    snapshot::{Losses, PoolView, Replay, Snapshot, Wanted},
+    snapshot::{Cost, Losses, PoolView, Replay, Snapshot, Wanted},
 };
 use crate::{
     analysis::Options,
     event::DeviceId,
-    input::{DeviceSample, Input, PoolSample, Sample, Start},
-    report::model::{Outstanding, SourceKind},
+    input::{DeviceSample, Input, Overhead, PoolSample, Sample, Start},
+    report::{
+        model::{Outstanding, SourceKind},
+        units::float,
+    },
 };
 
 /// Most pools that are shown.
@@ -67,6 +70,9 @@ pub struct Observer {
     sample: Sample,
     in_flight: FxHashMap<DeviceId, DeviceSample>,
     problem: Option<String>,
+    /// What tracing had cost, and when that was, capture clock.
+    spent: Option<(u64, Overhead)>,
+    cost: Option<Cost>,
     ended: bool,
     replay: Option<Replay>,
     /// A second was closed since somebody asked.
@@ -95,6 +101,8 @@ impl Observer {
             sample: Sample::default(),
             in_flight: FxHashMap::default(),
             problem: None,
+            spent: None,
+            cost: None,
             ended: false,
             replay: None,
             fresh: false,
@@ -126,7 +134,8 @@ impl Observer {
             }
         }
         self.since.feed(input);
-        let finished = self.job.as_mut().and_then(|job| job.feed(input));
+        let spent = self.spent();
+        let finished = self.job.as_mut().and_then(|job| job.feed(input, spent));
         if let Input::Sample(sample) = input {
             self.begin_what_waits(sample);
         }
@@ -186,8 +195,9 @@ impl Observer {
         {
             let requested_ns = job.order.seconds.saturating_mul(1_000_000_000);
             let episode = self.episode(sample, Some(requested_ns));
+            let spent = self.spent();
             if let Some(job) = &mut self.job {
-                job.episode = episode;
+                job.begin(episode, spent);
             }
         }
     }
@@ -292,8 +302,8 @@ impl Observer {
 
     /// Ends the capture in the background before its time, when one runs.
     pub fn end_job(&mut self, why: &str) -> Option<Finished> {
-        let now_ns = self.now_ns;
-        self.job.as_mut()?.end(now_ns, Some(why))
+        let (now_ns, spent) = (self.now_ns, self.spent());
+        self.job.as_mut()?.end(now_ns, Some(why), spent)
     }
 
     /// Takes note of what became of a report.
@@ -310,10 +320,29 @@ impl Observer {
         self.replay = Some(replay);
     }
 
+    /// Takes note of what tracing had cost at a moment; one that is known is left alone.
+    pub fn set_cost(&mut self, at_ns: u64, spent: Overhead) {
+        let before = self.spent.filter(|(then_ns, _)| *then_ns < at_ns);
+        if before.is_none() && self.spent.is_some() {
+            return;
+        }
+        self.cost = before.map(|(then_ns, before)| Cost {
+            kernel_ns_per_io: spent.kernel_ns_per_io,
+            cpu_share: float(spent.user_cpu_ns.saturating_sub(before.user_cpu_ns))
+                / float(at_ns - then_ns),
+            max_rss_bytes: spent.max_rss_bytes,
+        });
+        self.spent = Some((at_ns, spent));
+    }
+
     /// Takes note of why the source ended before its time.
     pub fn set_problem(&mut self, problem: String) {
         self.problem = Some(problem);
         self.ended = true;
+    }
+
+    fn spent(&self) -> Option<Overhead> {
+        self.spent.map(|(_, spent)| spent)
     }
 
     fn losses(&self) -> Losses {

@@ -401,3 +401,35 @@ fn a_minute_moves_every_other_second_and_loses_none() {
     };
     assert_eq!(observer.snapshot(&until_s(65)).span.to_ns, 65 * SECOND);
 }
+
+#[test]
+fn the_cost_is_that_of_the_last_second_and_a_capture_has_its_own() {
+    let mut observer = observer(&[start(60), Input::Appeared(zvol(0, 8192))]);
+    let cost = |observer: &mut Observer| observer.snapshot(&Wanted::default()).header.cost;
+    let spent = |ms: u64| Overhead {
+        kernel_ns_per_io: Some(700),
+        user_cpu_ns: ms * 1_000_000,
+        max_rss_bytes: 40 << 20,
+    };
+    let at = |s: u64| STARTED_NS + s * SECOND;
+    observer.set_cost(at(1), spent(500));
+    assert_eq!(cost(&mut observer), None, "one reading is no rate");
+    observer.feed(&sample(1, Vec::new()));
+    let order = Order {
+        seconds: 2,
+        format: JobFormat::Text,
+        path: "report.txt".into(),
+    };
+    observer.start_job(order).unwrap();
+    observer.feed(&sample(2, Vec::new()));
+    // The same reading twice is one.
+    for (s, ms) in [(2, 530), (2, 530), (4, 570)] {
+        observer.set_cost(at(s), spent(ms));
+    }
+    let known = cost(&mut observer).unwrap();
+    assert!((known.cpu_share - 0.02).abs() < 1e-9, "{known:?}");
+    assert_eq!(known.kernel_ns_per_io, Some(700));
+    let finished = observer.feed(&sample(4, Vec::new())).unwrap();
+    assert_eq!(finished.report.capture.overhead.user_cpu_ns, 70_000_000);
+    assert_eq!(finished.report.capture.overhead.kernel_ns_per_io, Some(700));
+}

@@ -233,5 +233,6 @@ fn header(observer: &Observer, judged: Option<&Judged>) -> Header {
         waiting_for: is_waiting.then(|| observer.patterns.clone()),
         replay: observer.replay,
         problem: observer.problem.clone(),
+        cost: observer.cost,
     }
 }

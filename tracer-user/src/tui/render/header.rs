@@ -10,11 +10,11 @@ use crate::{
     report::{
         model::SourceKind,
         prose::wrap,
-        units::{clock, count, duration},
+        units::{clock, count, duration, percent, volume},
     },
     tui::{
         column::name,
-        snapshot::{Header, PoolView, Row, STUCK_NS, Snapshot, Window},
+        snapshot::{Cost, Header, PoolView, Row, STUCK_NS, Snapshot, Window},
         state::State,
     },
 };
@@ -113,7 +113,22 @@ fn second(theme: Theme, state: &State, snapshot: &Snapshot, width: u16) -> Line<
     let fitting = [long, short]
         .into_iter()
         .find(|items| total(items) <= width);
-    line(fitting.unwrap_or(summary), width)
+    let mut items = fitting.unwrap_or(summary);
+    let cost = snapshot.header.cost.as_ref();
+    items.extend(cost.map(|cost| Item::new(theme, 4, Tone::Dim, own_cost(theme, cost))));
+    line(items, width)
+}
+
+/// What tracing costs.
+pub(super) fn own_cost(theme: Theme, cost: &Cost) -> String {
+    let kernel = cost.kernel_ns_per_io.map_or_else(String::new, |ns| {
+        format!(", {} an I/O in the kernel", duration(ns, theme.unicode()))
+    });
+    format!(
+        "own cost {} of a core, {}{kernel}",
+        percent(cost.cpu_share),
+        volume(cost.max_rss_bytes)
+    )
 }
 
 /// What the numbers of the screen cover.

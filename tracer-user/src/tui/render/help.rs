@@ -9,10 +9,11 @@ use ratatui::{
 
 use super::{
     fit::{cells, paragraph, width},
+    header::own_cost,
     page,
     theme::{Theme, Tone},
 };
-use crate::tui::{keys::BINDINGS, state::State};
+use crate::tui::{keys::BINDINGS, snapshot::Snapshot, state::State};
 
 /// Widest.
 const WIDEST: u16 = 84;
@@ -28,11 +29,22 @@ const LEGEND: [&str; 6] = [
 ];
 
 /// Draws it; says the furthest line it can begin with.
-pub(super) fn draw(frame: &mut Frame, area: Rect, theme: Theme, state: &State) -> u16 {
+pub(super) fn draw(
+    frame: &mut Frame,
+    area: Rect,
+    theme: Theme,
+    state: &State,
+    snapshot: &Snapshot,
+) -> u16 {
     let outer = area.centered_horizontally(Constraint::Max(WIDEST));
-    let block = Block::bordered()
+    let mut block = Block::bordered()
         .border_set(theme.border())
         .title(Line::from(theme.span(Tone::Heading, " keys ")));
+    // The header has no room for it on a small screen.
+    if let Some(cost) = &snapshot.header.cost {
+        let text = format!(" {} ", own_cost(theme, cost));
+        block = block.title_bottom(Line::from(theme.span(Tone::Dim, text)));
+    }
     let inner = block.inner(outer);
     let lines = lines(theme, page::width(inner));
     let height = cells(lines.len());

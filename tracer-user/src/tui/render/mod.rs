@@ -61,7 +61,7 @@ pub fn draw(frame: &mut Frame, state: &State, snapshot: &Snapshot, style: &Style
         Screen::Explain => explain::draw(frame, middle, theme, state, snapshot),
     };
     if state.help {
-        last = help::draw(frame, middle, theme, state);
+        last = help::draw(frame, middle, theme, state, snapshot);
     }
     bottom.draw(frame, foot);
     last
