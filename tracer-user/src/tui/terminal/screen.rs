@@ -16,7 +16,10 @@ use ratatui::{
     crossterm::{
         ExecutableCommand,
         cursor::{Hide, Show},
-        terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+        terminal::{
+            Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+            enable_raw_mode,
+        },
     },
 };
 
@@ -102,6 +105,8 @@ fn give_back(is_ours: &AtomicBool) {
         return;
     }
     let mut out = io::stdout();
+    // tmux moves what is left on a screen that was made larger meanwhile to the shell's lines.
+    let _ = out.execute(Clear(ClearType::All));
     let _ = out.execute(LeaveAlternateScreen);
     let _ = out.execute(Show);
     let _ = out.flush();
