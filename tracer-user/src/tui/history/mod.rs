@@ -156,10 +156,22 @@ impl History {
         )
     }
 
+    /// Whether a second closes when it is so late.
+    pub(super) fn closes_by(&self, now_ns: u64) -> bool {
+        self.whole_s(now_ns) > self.closed_s
+    }
+
+    /// Seconds that are over, with time for what comes late.
+    fn whole_s(&self, now_ns: u64) -> u64 {
+        now_ns
+            .saturating_sub(self.started_ns)
+            .saturating_sub(GRACE_NS)
+            / SECOND_NS
+    }
+
     /// Lets time pass; whether a second was closed.
     pub(super) fn advance(&mut self, now_ns: u64) -> bool {
-        let until_ns = now_ns.saturating_sub(self.started_ns);
-        self.close_until(until_ns.saturating_sub(GRACE_NS) / SECOND_NS)
+        self.close_until(self.whole_s(now_ns))
     }
 
     /// Closes everything: nothing comes any more.

@@ -98,9 +98,8 @@ impl Episode {
     }
 
     fn begins_within(&self, events: &[Event]) -> bool {
-        events
-            .first()
-            .is_some_and(|event| event.end_ns <= self.from_ns)
+        // They come device by device: any may be an early one.
+        self.from_ns > 0 && events.iter().any(|event| event.end_ns <= self.from_ns)
     }
 
     fn since_begin(&self, sample: &Sample) -> Sample {

@@ -6,6 +6,7 @@
 
 mod devices;
 mod episode;
+mod gathered;
 mod job;
 mod judged;
 #[cfg(test)]
@@ -18,14 +19,17 @@ use rustc_hash::FxHashMap;
 use tracer_common::DiskCounters;
 
 pub use self::job::{Finished, Order};
-use self::{devices::Devices, episode::Episode, job::BackgroundJob, judged::Judged, view::Kept};
+use self::{
+    devices::Devices, episode::Episode, gathered::Gathered, job::BackgroundJob, judged::Judged,
+    view::Kept,
+};
 use super::{
     history::History,
     snapshot::{Cost, Losses, PoolView, Replay, Snapshot, Wanted},
 };
 use crate::{
     analysis::Options,
-    event::DeviceId,
+    event::{DeviceId, Event},
     input::{DeviceSample, Input, Overhead, PoolSample, Sample, Start},
     report::{
         model::{Outstanding, SourceKind},
@@ -58,6 +62,8 @@ pub struct Observer {
     start: Option<Start>,
     now_ns: u64,
     devices: Devices,
+    /// Events that nobody has taken note of yet.
+    gathered: Gathered,
     history: History,
     since: Episode,
     judged: Option<Arc<Judged>>,
@@ -92,6 +98,7 @@ impl Observer {
             start: None,
             now_ns: 0,
             devices: Devices::default(),
+            gathered: Gathered::default(),
             history: History::new(0),
             judged: None,
             reset_due: false,
@@ -113,6 +120,28 @@ impl Observer {
     /// Takes the next input. A capture in the background that ended with it is given back, to
     /// be written.
     pub fn feed(&mut self, input: &Input) -> Option<Finished> {
+        if let Input::Events(events) = input {
+            self.gathered.add(events);
+            let closes = |last: &Event| self.history.closes_by(last.end_ns);
+            if self.gathered.is_full() || events.last().is_some_and(closes) {
+                self.take_gathered();
+            }
+            return None;
+        }
+        self.take_gathered();
+        self.take(input)
+    }
+
+    /// Takes note of the events that wait; whoever shows or ends something asks for it before.
+    fn take_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            let events = Input::Events(self.gathered.take());
+            // Events end no capture in the background.
+            let _ = self.take(&events);
+        }
+    }
+
+    fn take(&mut self, input: &Input) -> Option<Finished> {
         match input {
             Input::Start(start) => {
                 self.history = History::new(start.started_ns);
@@ -226,6 +255,9 @@ impl Observer {
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         if self.start.is_some() && !self.ended {
+            if self.history.closes_by(now_ns) {
+                self.take_gathered();
+            }
             self.fresh |= self.history.advance(now_ns);
         }
     }
@@ -253,6 +285,7 @@ impl Observer {
 
     /// Judges everything since the start anew: the dear part, for the caller to do now and then.
     pub fn judge(&mut self) {
+        self.take_gathered();
         if self.start.is_some() {
             self.judged = Some(Arc::new(Judged::of(&self.since)));
         }
@@ -260,6 +293,7 @@ impl Observer {
 
     /// Begins "since the start" anew, with the next sample, or now where there are none.
     pub fn reset(&mut self) {
+        self.take_gathered();
         if self.sample.at_ns > 0 && !self.ended {
             self.reset_due = true;
         } else {
@@ -302,6 +336,7 @@ impl Observer {
 
     /// Ends the capture in the background before its time, when one runs.
     pub fn end_job(&mut self, why: &str) -> Option<Finished> {
+        self.take_gathered();
         let (now_ns, spent) = (self.now_ns, self.spent());
         self.job.as_mut()?.end(now_ns, Some(why), spent)
     }
@@ -317,6 +352,9 @@ impl Observer {
 
     /// Takes note of how a recording runs.
     pub fn set_replay(&mut self, replay: Replay) {
+        if replay.ended {
+            self.take_gathered();
+        }
         self.replay = Some(replay);
     }
 
@@ -337,6 +375,7 @@ impl Observer {
 
     /// Takes note of why the source ended before its time.
     pub fn set_problem(&mut self, problem: String) {
+        self.take_gathered();
         self.problem = Some(problem);
         self.ended = true;
     }
