@@ -223,3 +223,47 @@ fn write_report(finished: &Finished) -> anyhow::Result<()> {
     output::write_file(&finished.order.path, report.as_bytes())?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{analysis::Options, report::model::SourceKind, tui::snapshot::Window};
+
+    #[test]
+    fn what_a_key_asks_for_is_answered_at_the_next_look_and_not_at_the_next_tick() {
+        let (publish, mut snapshots) = watch::channel(Arc::new(Snapshot::default()));
+        let (ask, wanted) = watch::channel(Wanted::default());
+        let (order, commands) = mpsc::channel();
+        let observer = Observer::new(Options::default(), SourceKind::Live, "zd*".into());
+        let mut publisher = Publisher::new(
+            observer,
+            Links {
+                snapshots: publish,
+                wanted,
+                commands,
+            },
+        );
+        let mut look = |publisher: &mut Publisher| {
+            assert!(publisher.attend());
+            let is_new = snapshots.has_changed().unwrap();
+            (is_new, Arc::clone(&snapshots.borrow_and_update()))
+        };
+        assert!(look(&mut publisher).0, "the first");
+        assert!(!look(&mut publisher).0, "nothing is new");
+
+        let other = Wanted {
+            window: Window::Minute,
+            ..Wanted::default()
+        };
+        ask.send_replace(other);
+        let (is_new, snapshot) = look(&mut publisher);
+        assert!(is_new, "another window");
+        assert_eq!(snapshot.window, Window::Minute);
+
+        order.send(Command::Reset).unwrap();
+        assert!(look(&mut publisher).0, "a command");
+        assert!(!look(&mut publisher).0, "once");
+        drop(ask);
+        assert!(!publisher.attend(), "nobody looks any more");
+    }
+}

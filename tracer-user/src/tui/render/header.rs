@@ -3,7 +3,7 @@
 use ratatui::{Frame, layout::Rect, text::Line};
 
 use super::{
-    fit::{Item, line, total},
+    fit::{self, Item, line, total},
     theme::{Theme, Tone},
 };
 use crate::{
@@ -115,20 +115,24 @@ fn second(theme: Theme, state: &State, snapshot: &Snapshot, width: u16) -> Line<
         .find(|items| total(items) <= width);
     let mut items = fitting.unwrap_or(summary);
     let cost = snapshot.header.cost.as_ref();
-    items.extend(cost.map(|cost| Item::new(theme, 4, Tone::Dim, own_cost(theme, cost))));
+    items.extend(cost.map(|cost| Item::new(theme, 4, Tone::Dim, own_cost(theme, cost, u16::MAX))));
     line(items, width)
 }
 
-/// What tracing costs.
-pub(super) fn own_cost(theme: Theme, cost: &Cost) -> String {
-    let kernel = cost.kernel_ns_per_io.map_or_else(String::new, |ns| {
-        format!(", {} an I/O in the kernel", duration(ns, theme.unicode()))
-    });
-    format!(
-        "own cost {} of a core, {}{kernel}",
+/// What tracing costs, in as many words as there is room for; whole numbers or none.
+pub(super) fn own_cost(theme: Theme, cost: &Cost, room: u16) -> String {
+    let process = format!(
+        "own cost {} of a core, {}",
         percent(cost.cpu_share),
         volume(cost.max_rss_bytes)
-    )
+    );
+    let kernel = cost.kernel_ns_per_io.map(|ns| {
+        let ns = duration(ns, theme.unicode());
+        format!("{process}, {ns} an I/O in the kernel")
+    });
+    kernel
+        .filter(|text| fit::width(text) <= room)
+        .unwrap_or(process)
 }
 
 /// What the numbers of the screen cover.

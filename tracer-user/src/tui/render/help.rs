@@ -42,7 +42,8 @@ pub(super) fn draw(
         .title(Line::from(theme.span(Tone::Heading, " keys ")));
     // The header has no room for it on a small screen.
     if let Some(cost) = &snapshot.header.cost {
-        let text = format!(" {} ", own_cost(theme, cost));
+        let room = outer.width.saturating_sub(4);
+        let text = format!(" {} ", own_cost(theme, cost, room));
         block = block.title_bottom(Line::from(theme.span(Tone::Dim, text)));
     }
     let inner = block.inner(outer);
