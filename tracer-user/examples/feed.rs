@@ -1,8 +1,8 @@
-//! Feeds simulated events to the analysis: `feed DEVICES EVENTS HOURS`, for `cargo xtask bench`.
+//! Feeds simulated events to the analysis: `feed DEVICES EVENTS SECONDS`, for `cargo xtask bench`.
 //!
-//! The events are spread evenly over the devices and the hours, 8K writes and 16K reads at
-//! random places of 64 GiB, in batches as the ring delivers them. Prints one line of JSON: time
-//! an event, and the resident memory half way and at the end.
+//! The events are spread evenly over the devices and the time, 8K writes and 16K reads at random
+//! places of 64 GiB, in batches as a live capture hands them over: what came within 100 ms. Prints
+//! one line of JSON: time an event, and the resident memory half way and at the end.
 
 use std::time::{Duration, Instant};
 
@@ -14,27 +14,34 @@ use tracer_user::{
     report::model::SourceKind,
 };
 
-const BATCH: u64 = 512;
-const HOUR_NS: u64 = 3_600_000_000_000;
+const NS_PER_S: u64 = 1_000_000_000;
+/// `GATHER_FOR` and `GATHER` of `source/live.rs`.
+const GATHERED_A_SECOND: u64 = 10;
+const MOST_GATHERED: u64 = 16_384;
 
 fn main() -> Result<()> {
     let arguments: Vec<u64> = std::env::args()
         .skip(1)
-        .map(|argument| argument.parse().context("DEVICES EVENTS HOURS are numbers"))
+        .map(|argument| {
+            argument
+                .parse()
+                .context("DEVICES EVENTS SECONDS are numbers")
+        })
         .collect::<Result<_>>()?;
-    let [devices, events, hours] = arguments[..] else {
-        bail!("feed DEVICES EVENTS HOURS");
+    let [devices, events, seconds] = arguments[..] else {
+        bail!("feed DEVICES EVENTS SECONDS");
     };
     let mut collector = Collector::new(Options::default(), SourceKind::Live);
     collector.feed(&start());
     for id in 0..devices {
         collector.feed(&Input::Appeared(device(u32::try_from(id)?)));
     }
-    let apart_ns = (hours * HOUR_NS) / events.max(1);
+    let apart_ns = (seconds * NS_PER_S) / events.max(1);
+    let batch_events = (events / seconds.max(1) / GATHERED_A_SECOND).clamp(1, MOST_GATHERED);
     let mut spent = Duration::ZERO;
     let mut half_way_bytes = 0;
-    for first in (0..events).step_by(usize::try_from(BATCH)?) {
-        let batch = (first..events.min(first + BATCH))
+    for first in (0..events).step_by(usize::try_from(batch_events)?) {
+        let batch = (first..events.min(first + batch_events))
             .map(|i| event(i, apart_ns, devices))
             .collect();
         let input = Input::Events(batch);

@@ -63,11 +63,17 @@ impl InFlight {
         self.late = 0;
     }
 
-    /// Settles up to the completion in the middle of what is held.
+    /// Settles up to the completion in the middle of what is held; with it, when that alone
+    /// leaves too much, as where all have completed at one moment.
     fn settle_half(&mut self) {
         self.sort_held();
-        if let Some(middle) = self.held.get(self.held.len() / 2) {
-            self.settle_until(middle.end_ns);
+        let half = self.held.len() / 2;
+        let Some(middle_ns) = self.held.get(half).map(|flight| flight.end_ns) else {
+            return;
+        };
+        self.settle_until(middle_ns);
+        if self.held.len() > half + half / 2 {
+            self.settle_until(middle_ns.saturating_add(1));
         }
     }
 
@@ -230,5 +236,12 @@ mod tests {
         assert!(in_flight.held.capacity() < 4 * SMALLEST_BATCH);
         let depth = in_flight.depth(50_000);
         assert!((depth.mean - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn completions_at_one_moment_are_not_kept() {
+        let in_flight = of(&vec![(0, 7); 100_000]);
+        assert!(in_flight.held.len() <= LARGEST_BATCH);
+        assert_eq!(in_flight.total_ns, 700_000);
     }
 }

@@ -36,6 +36,11 @@ const DEVICES_EVERY: Duration = Duration::from_millis(50);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Most events of one [`Input::Events`].
 const BATCH: usize = 65_536;
+/// Events are handed over together when there are this many, or when the first has waited
+/// [`GATHER_FOR`]: with a thousand busy disks the analysis then finds several of each disk.
+const GATHER: usize = 16_384;
+/// Longest that an event waits for others.
+const GATHER_FOR: Duration = Duration::from_millis(100);
 /// Rows made ready for disks that may come while tracing.
 const SPARE_DISKS: u32 = 1024;
 
@@ -83,6 +88,9 @@ pub struct Live {
     next_id: u32,
     block_size_bytes: Option<u64>,
     pending: VecDeque<Input>,
+    /// Events taken from the ring and not handed over, and since when.
+    gathered: Vec<Event>,
+    gathered_since: Instant,
     stop: Stop,
     started_ns: u64,
     ends: Option<Instant>,
@@ -127,6 +135,8 @@ impl Live {
             next_id: 0,
             block_size_bytes: plan.block_size_bytes,
             pending: VecDeque::new(),
+            gathered: Vec::new(),
+            gathered_since: now,
             stop,
             started_ns: 0,
             ends: None,
@@ -206,6 +216,7 @@ impl Live {
         if changes.is_empty() {
             return Ok(());
         }
+        self.hand_over();
         for change in changes {
             let now_ns = now_ns();
             match change {
@@ -239,16 +250,28 @@ impl Live {
     }
 
     /// Moves one batch out of the ring; true when there may be more.
-    fn drain(&mut self) -> bool {
-        let mut events: Vec<Event> = Vec::new();
-        let more = self.tracer.drain(BATCH, &mut events);
-        if !events.is_empty() {
-            self.pending.push_back(Input::Events(events));
+    fn drain(&mut self, now: Instant) -> bool {
+        if self.gathered.is_empty() {
+            self.gathered_since = now;
+        }
+        let room = BATCH.saturating_sub(self.gathered.len());
+        let more = self.tracer.drain(room, &mut self.gathered);
+        if self.gathered.len() >= GATHER || now - self.gathered_since >= GATHER_FOR {
+            self.hand_over();
         }
         more
     }
 
+    /// Hands over what was gathered, before anything that happened later.
+    fn hand_over(&mut self) {
+        if !self.gathered.is_empty() {
+            let events = std::mem::take(&mut self.gathered);
+            self.pending.push_back(Input::Events(events));
+        }
+    }
+
     fn sample(&mut self) {
+        self.hand_over();
         let now_ns = now_ns();
         let sample = self.tracer.sample(now_ns);
         let counts = sample.devices.iter().flat_map(|d| d.counters.count);
@@ -272,7 +295,7 @@ impl Live {
         let looked = self.look_for_devices();
         let run_time_ns = self.tracer.run_time_ns();
         self.tracer.detach();
-        while self.drain() {}
+        while self.drain(Instant::now()) {}
         self.sample();
         // Without a time that was asked for, being stopped is how it ends.
         let early = self.stop.reason().filter(|_| self.ends.is_some());
@@ -316,7 +339,7 @@ impl Source for Live {
                 self.end();
                 continue;
             }
-            let more = self.drain();
+            let more = self.drain(now);
             if now >= self.next_devices {
                 self.next_devices = now + DEVICES_EVERY;
                 self.look_for_devices()?;

@@ -13,7 +13,10 @@ use crate::{process, workspace};
 
 /// Runs of each, of which the median counts.
 const ROUNDS: usize = 5;
+/// 100,000 I/Os a second for 20 s.
 const EVENTS: &str = "2000000";
+const SECONDS: &str = "20";
+const DAY_S: &str = "86400";
 
 #[derive(Debug, Deserialize)]
 struct Fed {
@@ -35,8 +38,8 @@ pub(crate) fn feeder(profile: &str) -> Result<PathBuf> {
 /// Cost by the number of devices and by the length of a capture.
 pub(crate) fn growth(table: &mut Table) -> Result<()> {
     let feeder = feeder("release")?;
-    let feed = |devices: &str, hours: &str| -> Result<Fed> {
-        let output = process::output(Command::new(&feeder).args([devices, EVENTS, hours]))?;
+    let feed = |devices: &str, seconds: &str| -> Result<Fed> {
+        let output = process::output(Command::new(&feeder).args([devices, EVENTS, seconds]))?;
         serde_json::from_str(&output).context("feed printed something else")
     };
     let counts = ["1", "16", "256", "1024"];
@@ -44,7 +47,7 @@ pub(crate) fn growth(table: &mut Table) -> Result<()> {
     let mut most_bytes = 0;
     for _ in 0..ROUNDS {
         for (count, times) in counts.iter().zip(&mut times) {
-            let run = feed(count, "1")?;
+            let run = feed(count, SECONDS)?;
             times.push(run.ns);
             most_bytes = most_bytes.max(run.end_bytes);
         }
@@ -67,7 +70,7 @@ pub(crate) fn growth(table: &mut Table) -> Result<()> {
         "MiB",
         Target::AtMost(64.0),
     );
-    let day = feed("16", "24")?;
+    let day = feed("16", DAY_S)?;
     let grown = mebibytes(day.end_bytes) / mebibytes(day.half_way_bytes);
     table.judge(
         "  memory after 24 h / after 12 h",

@@ -1,5 +1,6 @@
 //! The tests, one file a kind. Order matters only at the end: lockdown cannot be left again.
 
+mod beside;
 mod devices;
 mod exact;
 mod fixtures;
@@ -38,6 +39,7 @@ pub(crate) fn all() -> Vec<Test> {
         space::TESTS,
         fixtures::TESTS,
         proof::TESTS,
+        beside::TESTS,
         suspend::TESTS,
         lockdown::TESTS,
     ]
