@@ -92,7 +92,7 @@ fn writes_with(tracer: Tracer, disk: &str) -> Result<f64> {
             let flags = ["--device", disk, "--block-size", "8K", "--duration", "600"];
             let capture = Capture::start(&flags);
             let done = writes(disk)?;
-            capture.interrupt();
+            let _ = capture.interrupt();
             Ok(done)
         }
         Tracer::Blktrace => {
