@@ -109,6 +109,9 @@ pub const fn inflight_bucket(low_half: u32) -> u32 {
     ((low_half as u64).wrapping_mul(MURMUR) >> (64 - INFLIGHT_BUCKETS.trailing_zeros())) as u32
 }
 
+/// Slots of [`names::MAP_CALLS`], a power of two.
+pub const CALL_SLOTS: u32 = 65_536;
+
 /// Class of an I/O for the exact counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]

@@ -17,6 +17,11 @@ pub const MAP_RECORDS: &str = "RECORDS";
 pub const MAP_RING_HEADS: &str = "RING_HEADS";
 /// BPF ring buffer of [`crate::SharedRecord`] for kernels before 5.12.
 pub const MAP_SHARED_RING: &str = "SHARED_RING";
+/// Array of `[u64; 4]` by a task's number modulo [`crate::CALL_SLOTS`]: the address that it is in
+/// a call of a hook with, by hook; used by copies of hooks only.
+pub const MAP_CALLS: &str = "CALLS";
+/// Array of `[u64; HOOKS]`, one a CPU: calls of each hook that a copy did the work of.
+pub const MAP_RESCUED: &str = "RESCUED";
 
 /// Global: offset of a structure member in bytes (one for each field the hooks read), found in
 /// BTF by the user half.
@@ -61,6 +66,8 @@ pub mod offset {
 
 /// Global: disks that [`MAP_COUNTERS`] has room for on each CPU.
 pub const DISK_SLOTS: &str = "DISK_SLOTS";
+/// Global: place in [`Hook::programs`] of the last copy of each hook that is attached, 0 for none.
+pub const LAST_COPY: &str = "LAST_COPY";
 /// Global: binary logarithm of the records that a CPU's ring holds.
 pub const RING_SHIFT: &str = "RING_SHIFT";
 /// Global of aya-log: most verbose level of message that is emitted, 0 for none.
@@ -74,20 +81,78 @@ pub const BIO_TARGET_IS_BDEV: &str = "BIO_TARGET_IS_BDEV";
 /// Global: whether a request's owner is its queue (5.17 and later) or the `gendisk`.
 pub const RQ_OWNER_IS_QUEUE: &str = "RQ_OWNER_IS_QUEUE";
 
-/// Programs in pairs: the one for kernels from 5.12 on, with the table of [`MAP_INFLIGHT`] and
-/// the rings of [`MAP_RECORDS`], and the one for older kernels, with [`MAP_INFLIGHT_HASH`] and
-/// [`MAP_SHARED_RING`].
-pub mod program {
+/// Programs of a hook for kernels from 5.12 on: the first, and its copies for kernels that skip
+/// programs.
+pub const COPIES: usize = 2;
+
+/// The tracepoints that are hooked; those whose hooks ask [`MAP_CALLS`] come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
     /// `block_bio_queue`.
-    pub const BIO_QUEUE: [&str; 2] = ["bio_queue", "bio_queue_hash"];
-    /// `block_bio_complete`.
-    pub const BIO_COMPLETE: [&str; 2] = ["bio_complete", "bio_complete_hash"];
+    BioQueue,
     /// `block_rq_insert`.
-    pub const RQ_INSERT: [&str; 2] = ["rq_insert", "rq_insert_hash"];
+    RqInsert,
     /// `block_rq_issue`.
-    pub const RQ_ISSUE: [&str; 2] = ["rq_issue", "rq_issue_hash"];
+    RqIssue,
     /// `block_rq_requeue`.
-    pub const RQ_REQUEUE: [&str; 2] = ["rq_requeue", "rq_requeue_hash"];
+    RqRequeue,
+    /// `block_bio_complete`.
+    BioComplete,
     /// `block_rq_complete`.
-    pub const RQ_COMPLETE: [&str; 2] = ["rq_complete", "rq_complete_hash"];
+    RqComplete,
+}
+
+/// Hooks there are.
+pub const HOOKS: usize = 6;
+
+impl Hook {
+    /// Every hook, in order of number.
+    pub const ALL: [Self; HOOKS] = [
+        Self::BioQueue,
+        Self::RqInsert,
+        Self::RqIssue,
+        Self::RqRequeue,
+        Self::BioComplete,
+        Self::RqComplete,
+    ];
+
+    /// Its tracepoint.
+    #[must_use]
+    pub const fn tracepoint(self) -> &'static str {
+        match self {
+            Self::BioQueue => "block_bio_queue",
+            Self::RqInsert => "block_rq_insert",
+            Self::RqIssue => "block_rq_issue",
+            Self::RqRequeue => "block_rq_requeue",
+            Self::BioComplete => "block_bio_complete",
+            Self::RqComplete => "block_rq_complete",
+        }
+    }
+
+    /// Its programs for kernels from 5.12 on, with the table of [`MAP_INFLIGHT`] and the rings of
+    /// [`MAP_RECORDS`]: the first and its copies, in the order in which they are attached.
+    #[must_use]
+    pub const fn programs(self) -> [&'static str; COPIES] {
+        match self {
+            Self::BioQueue => ["bio_queue", "bio_queue_2"],
+            Self::RqInsert => ["rq_insert", "rq_insert_2"],
+            Self::RqIssue => ["rq_issue", "rq_issue_2"],
+            Self::RqRequeue => ["rq_requeue", "rq_requeue_2"],
+            Self::BioComplete => ["bio_complete", "bio_complete_2"],
+            Self::RqComplete => ["rq_complete", "rq_complete_2"],
+        }
+    }
+
+    /// Its program for kernels before 5.12, with [`MAP_INFLIGHT_HASH`] and [`MAP_SHARED_RING`].
+    #[must_use]
+    pub const fn legacy_program(self) -> &'static str {
+        match self {
+            Self::BioQueue => "bio_queue_hash",
+            Self::RqInsert => "rq_insert_hash",
+            Self::RqIssue => "rq_issue_hash",
+            Self::RqRequeue => "rq_requeue_hash",
+            Self::BioComplete => "bio_complete_hash",
+            Self::RqComplete => "rq_complete_hash",
+        }
+    }
 }

@@ -73,24 +73,18 @@ pub struct Inflight {
     pub disk: u32,
     /// See [`origin`].
     pub origin: u64,
-    /// Bytes that partial completions have reported so far (blk-mq); once all data is done and
-    /// only the block layer's own flush is awaited, [`DATA_DONE`].
-    pub done_bytes: u32,
     /// See [`mark`].
-    pub marks: u32,
+    pub marks: u64,
     /// Command name of the submitter.
     pub comm: CommWords,
 }
 
-/// [`Inflight::done_bytes`] of a request whose data is done and whose closing flush is awaited.
-pub const DATA_DONE: u32 = u32::MAX;
-
 /// [`Inflight::marks`].
 pub mod mark {
     /// The request went back to its queue: what comes next is the same I/O, not a new one.
-    pub const REQUEUED: u32 = 1 << 0;
+    pub const REQUEUED: u64 = 1 << 0;
     /// The request is in the block layer's flush machinery: a zero-byte completion closes it.
-    pub const CLOSED_BY_FLUSH: u32 = 1 << 1;
+    pub const CLOSED_BY_FLUSH: u64 = 1 << 1;
 }
 
 /// One completed I/O, as it crosses the ring.
@@ -179,9 +173,11 @@ pub struct RingHead {
     pub reserved_too: [u64; 7],
 }
 
-/// Places of a CPU's ring that stay free: completions can interrupt each other this often (task,
-/// softirq, hardirq, NMI), each of them between its look at the positions and its claim.
-pub const RING_MARGIN: u64 = 4;
+/// Places of a CPU's ring that stay free: so many programs at most are between their look at the
+/// positions and their claim. Completions interrupt each other (task, softirq, hardirq, NMI), in
+/// each of two programs and their copies; where tasks are preempted in a program as well, the
+/// kernel lets each program run once at a time on a CPU.
+pub const RING_MARGIN: u64 = 4 * 2 * crate::names::COPIES as u64;
 
 /// What the last byte of the record at `position` must be, in a ring of 2^`shift` records: never
 /// that of the record before it in the same place, nor 0 in a ring that is new.

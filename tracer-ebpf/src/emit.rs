@@ -76,7 +76,7 @@ impl Counters {
 /// Adds without losing an update to an interrupt on the same CPU. Relaxed and without a use of
 /// the old value it is `BPF_ADD` without `BPF_FETCH`, which 5.10 knows too.
 #[inline(always)]
-fn add(counter: *mut u64, value: u64) {
+pub fn add(counter: *mut u64, value: u64) {
     // SAFETY: the callers pass a pointer into a map value.
     unsafe { atomic_xadd::<u64, u64, { AtomicOrdering::Relaxed }>(counter, value) };
 }

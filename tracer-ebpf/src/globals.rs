@@ -36,6 +36,8 @@ globals! {
     RQ_OWNER_IS_QUEUE: u8;
     // Disks that COUNTERS has room for on each CPU.
     DISK_SLOTS: u32;
+    // The last copy of each hook that is attached, from 0.
+    LAST_COPY: u32;
     // Binary logarithm of the records in a CPU's ring.
     RING_SHIFT: u32;
 }

@@ -29,48 +29,61 @@ use crate::{
     platform::{current::Current, legacy::Legacy},
 };
 
-/// Makes the two programs of one tracepoint.
+/// Makes the programs of one tracepoint: for current kernels the first and its copies, for older
+/// ones a single one.
 macro_rules! programs {
-    ($function:literal, $current:ident, $legacy:ident, $module:ident::$body:ident) => {
-        #[btf_tracepoint(function = $function)]
-        pub fn $current(ctx: BtfTracePointContext) -> i32 {
-            $module::$body::<Current>(&ctx);
-            0
-        }
+    ($function:literal, $module:ident::$body:ident, [$($current:ident = $copy:literal),+], $legacy:ident) => {
+        $(
+            #[btf_tracepoint(function = $function)]
+            pub fn $current(ctx: BtfTracePointContext) -> i32 {
+                $module::$body::<Current, $copy>(&ctx);
+                0
+            }
+        )+
 
         #[btf_tracepoint(function = $function)]
         pub fn $legacy(ctx: BtfTracePointContext) -> i32 {
-            $module::$body::<Legacy>(&ctx);
+            $module::$body::<Legacy, 0>(&ctx);
             0
         }
     };
 }
 
-programs!("block_bio_queue", bio_queue, bio_queue_hash, bio::queue);
+programs!(
+    "block_bio_queue",
+    bio::queue,
+    [bio_queue = 0, bio_queue_2 = 1],
+    bio_queue_hash
+);
 programs!(
     "block_bio_complete",
-    bio_complete,
-    bio_complete_hash,
-    bio::complete
+    bio::complete,
+    [bio_complete = 0, bio_complete_2 = 1],
+    bio_complete_hash
 );
 programs!(
     "block_rq_insert",
-    rq_insert,
-    rq_insert_hash,
-    request::insert
+    request::insert,
+    [rq_insert = 0, rq_insert_2 = 1],
+    rq_insert_hash
 );
-programs!("block_rq_issue", rq_issue, rq_issue_hash, request::issue);
+programs!(
+    "block_rq_issue",
+    request::issue,
+    [rq_issue = 0, rq_issue_2 = 1],
+    rq_issue_hash
+);
 programs!(
     "block_rq_requeue",
-    rq_requeue,
-    rq_requeue_hash,
-    request::requeue
+    request::requeue,
+    [rq_requeue = 0, rq_requeue_2 = 1],
+    rq_requeue_hash
 );
 programs!(
     "block_rq_complete",
-    rq_complete,
-    rq_complete_hash,
-    request::complete
+    request::complete,
+    [rq_complete = 0, rq_complete_2 = 1],
+    rq_complete_hash
 );
 
 #[cfg(not(test))]

@@ -1,7 +1,7 @@
 //! Every map. The big arrays are mmapable: the user half reads them without a system call an
 //! entry, and their values start on a page, so that a 64-byte value is a cache line.
 //!
-//! Of the maps that only one of the two platforms uses, the user half shrinks the other's.
+//! The user half shrinks the maps that are not used on its kernel.
 
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
@@ -9,8 +9,8 @@ use aya_ebpf::{
     maps::{Array, HashMap, RingBuf},
 };
 use tracer_common::{
-    DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS, INFLIGHT_SLOTS,
-    INFLIGHT_WAYS, Inflight, IoRecord, RingHead,
+    CALL_SLOTS, DiskCounters, FILTER_BUCKETS, FILTER_WAYS, FilterSlot, INFLIGHT_BUCKETS,
+    INFLIGHT_SLOTS, INFLIGHT_WAYS, Inflight, IoRecord, RingHead, names::HOOKS,
 };
 
 /// A bucket of the disk filter.
@@ -27,6 +27,16 @@ pub static INFLIGHT_KEYS: Array<KeyBucket> =
 
 #[map]
 pub static INFLIGHT: Array<Inflight> = Array::with_max_entries(INFLIGHT_SLOTS, BPF_F_MMAPABLE);
+
+/// What each task last did in each of the hooks that ask, by the task's number: the address of the
+/// bio or request while its call lasts. For copies of hooks only.
+#[map]
+pub static CALLS: Array<[u64; 4]> = Array::with_max_entries(CALL_SLOTS, 0);
+
+/// Calls that copies of a hook did the work of, by CPU and hook; the user half sizes it. For
+/// copies of hooks only.
+#[map]
+pub static RESCUED: Array<[u64; HOOKS]> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// Kernels before 5.12 only.
 #[map]

@@ -55,6 +55,9 @@ pub struct Layout {
     pub offsets: Vec<(&'static str, u32)>,
     /// Shapes of signatures and structures, 0 or 1.
     pub shapes: Vec<(&'static str, u8)>,
+    /// Whether a task can be preempted inside a hook: the kernel then skips that hook for other
+    /// tasks.
+    pub preempts_hooks: bool,
 }
 
 impl Layout {
@@ -147,7 +150,18 @@ pub fn layout(btf: &Btf) -> Result<Layout, BtfError> {
             ),
             (names::RQ_HAS_Q, requests_take_queue(btf)?.into()),
         ],
+        preempts_hooks: preempts_hooks(btf),
     })
+}
+
+/// Whether tracepoints call their programs preemptibly: under `guard(srcu_fast_notrace)` of
+/// `tracepoint_srcu` instead of with preemption disabled (include/linux/tracepoint.h, 7.0).
+///
+/// The guard's type is in BTF where some code uses it. The domain alone tells nothing, since
+/// tracepoints had one for other reasons up to 6.12.
+fn preempts_hooks(btf: &Btf) -> bool {
+    let has = |name| btf.resolve_types_by_name(name).is_ok_and(|t| !t.is_empty());
+    has("class_srcu_fast_notrace_t") && has("tracepoint_srcu_srcu_data")
 }
 
 /// Every tracepoint that tracing may attach to.

@@ -148,10 +148,11 @@ pub struct DeviceSample {
 /// Losses that are not any device's: each is in events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Hook invocations the kernel skipped because the program already ran on that CPU
-    /// (`recursion_misses`).
+    /// Hook calls the kernel skipped because the program already ran on that CPU
+    /// (`recursion_misses`), less those that a copy of the hook did the work of; an upper bound.
     pub recursion: u64,
-    /// Ring records that could not be decoded (wrong length, unknown disk).
+    /// Ring records that could not be decoded (wrong length, unknown disk), or that a hook had
+    /// claimed a place for and not written when the capture ended.
     pub undecodable: u64,
     /// Events that a full queue to the recorder or the screen dropped.
     pub queue: u64,

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::thread;
 
-use zvoltrace_tests::capture::Capture;
+use zvoltrace_tests::binary;
+use zvoltrace_tests::capture::{Capture, READY};
 use zvoltrace_tests::expect::device;
 use zvoltrace_tests::loop_device::LoopDevice;
 use zvoltrace_tests::plan::{LONGEST, Plan, Step};
@@ -41,10 +42,19 @@ fn every_kind() -> Plan {
 
 /// Runs the plan in a capture of the disk and compares.
 fn exact(disk: &str, node: &Path, mode: &str) {
+    exact_with(disk, node, mode, None);
+}
+
+/// The same with these copies of each hook, as `ZVOLTRACE_HOOK_COPIES` names them.
+fn exact_with(disk: &str, node: &Path, mode: &str, copies: Option<&str>) {
     let queue = Queue::read(disk).unwrap();
     assert_eq!(queue.blk_mq, mode == "blk-mq");
     let plan = every_kind();
-    let capture = Capture::start(&["--block-size", "128K", disk]);
+    let arguments = ["capture", "--format", "json", "--block-size", "128K", disk];
+    let mut command = binary::command(&arguments);
+    command.envs(copies.map(|copies| ("ZVOLTRACE_HOOK_COPIES", copies)));
+    let mut capture = Capture::spawn_command(&mut command);
+    capture.wait_for(READY);
     plan.run(node).unwrap();
     let report = capture.interrupt();
     plan.expected(&queue).assert_is_reported(&report, disk);
@@ -75,6 +85,20 @@ fn every_kind_of_io_is_counted_exactly_on_a_bio_mode_disk() {
     }
     let disk = ZramDevice::new(DISK_BYTES).unwrap();
     exact(&disk.name(), &disk.path(), "bio");
+}
+
+/// As where the kernel skips the first program of a hook every time, and as where it never does.
+#[test]
+fn the_copies_of_hooks_count_exactly_what_the_first_was_skipped_for_and_nothing_else() {
+    if !live(&[Need::Loop, Need::Zram]) {
+        return;
+    }
+    for copies in ["2", "1,2"] {
+        let disk = LoopDevice::new(DISK_BYTES).unwrap();
+        exact_with(disk.name(), &disk.path(), "blk-mq", Some(copies));
+        let disk = ZramDevice::new(DISK_BYTES).unwrap();
+        exact_with(&disk.name(), &disk.path(), "bio", Some(copies));
+    }
 }
 
 #[test]

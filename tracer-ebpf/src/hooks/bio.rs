@@ -9,14 +9,18 @@ use tracer_common::{DiskId, Inflight, flag, record::origin};
 use crate::{
     emit::{self, Counters},
     filter,
+    hooks::copies::{self, Hook, Moment},
     kernel::Bio,
     platform::{self, Occupied as _, Platform},
 };
 
 /// `block_bio_queue`.
 #[inline(always)]
-pub fn queue<P: Platform>(ctx: &BtfTracePointContext) {
+pub fn queue<P: Platform, const COPY: u32>(ctx: &BtfTracePointContext) {
     let bio = Bio::queued(ctx);
+    if !copies::is_first::<P, COPY>(Hook::BioQueue, bio.address()) {
+        return;
+    }
     let Some(disk) = filter::traced(bio.disk()) else {
         return;
     };
@@ -40,7 +44,6 @@ pub fn queue<P: Platform>(ctx: &BtfTracePointContext) {
             bytes,
             disk: disk.0,
             origin: origin::pack(opf, submitter.tgid, submitter.tid),
-            done_bytes: 0,
             marks: 0,
             comm: submitter.comm,
         }
@@ -49,7 +52,7 @@ pub fn queue<P: Platform>(ctx: &BtfTracePointContext) {
 
 /// `block_bio_complete`.
 #[inline(always)]
-pub fn complete<P: Platform>(ctx: &BtfTracePointContext) {
+pub fn complete<P: Platform, const COPY: u32>(ctx: &BtfTracePointContext) {
     let bio = Bio::completed(ctx);
     let Some(disk) = filter::traced(bio.disk()) else {
         return;
@@ -57,14 +60,16 @@ pub fn complete<P: Platform>(ctx: &BtfTracePointContext) {
     if disk.is_blk_mq() {
         return;
     }
-    let end_ns = emit::now_ns();
+    let moment = Moment::<COPY>::begin();
     match platform::entry::<P>(bio.address()) {
         Some(entry) => {
             // SAFETY: a pointer into a map value; nobody else works on this address.
-            emit::completed::<P>(unsafe { &*entry.io() }, end_ns, bio.status());
+            emit::completed::<P>(unsafe { &*entry.io() }, moment.ns(), bio.status());
             entry.free();
+            copies::rescued::<COPY>(Hook::BioComplete);
         }
-        None => without_start(disk),
+        None if COPY == 0 => without_start(disk),
+        None => {}
     }
 }
 

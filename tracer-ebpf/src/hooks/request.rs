@@ -3,7 +3,7 @@
 //!
 //! Three things make a request more than a pair of events (block/blk-flush.c, block/blk-mq.c):
 //! - It may be requeued and inserted or issued again; the first issue counts.
-//! - Its completion may come in parts; the request is done when they sum to its size.
+//! - Its completion may come in parts; the request is done with the one that covers what remains.
 //! - The flush machinery: a bare flush bio gets a request that is neither inserted nor issued
 //!   and completes with zero bytes, while an internal request with operation `FLUSH` does the
 //!   work; it is counted once, by the bio that `block_bio_queue` saw. A write with data and
@@ -13,13 +13,14 @@
 use aya_ebpf::programs::BtfTracePointContext;
 use tracer_common::{
     DiskId, Inflight, flag, op,
-    record::{DATA_DONE, mark, origin, place},
+    record::{mark, origin, place},
 };
 
 use crate::{
     emit::{self, Counters},
     filter,
-    kernel::{Address, Request},
+    hooks::copies::{self, Hook, Moment},
+    kernel::Request,
     platform::{self, Occupied as _, Place, Platform},
 };
 
@@ -59,7 +60,6 @@ fn submission<P: Platform>(
         bytes: request.bytes(),
         disk: disk.0,
         origin: origin::pack(cmd_flags | submitted_flags, submitter.tgid, submitter.tid),
-        done_bytes: 0,
         marks: if cleared == 0 {
             0
         } else {
@@ -71,8 +71,11 @@ fn submission<P: Platform>(
 
 /// `block_rq_insert`.
 #[inline(always)]
-pub fn insert<P: Platform>(ctx: &BtfTracePointContext) {
+pub fn insert<P: Platform, const COPY: u32>(ctx: &BtfTracePointContext) {
     let request = Request::submitted(ctx);
+    if !copies::is_first::<P, COPY>(Hook::RqInsert, request.address()) {
+        return;
+    }
     let Some((disk, cmd_flags)) = of_interest(&request) else {
         return;
     };
@@ -91,8 +94,11 @@ pub fn insert<P: Platform>(ctx: &BtfTracePointContext) {
 
 /// `block_rq_issue`.
 #[inline(always)]
-pub fn issue<P: Platform>(ctx: &BtfTracePointContext) {
+pub fn issue<P: Platform, const COPY: u32>(ctx: &BtfTracePointContext) {
     let request = Request::submitted(ctx);
+    if !copies::is_first::<P, COPY>(Hook::RqIssue, request.address()) {
+        return;
+    }
     let Some((disk, cmd_flags)) = of_interest(&request) else {
         return;
     };
@@ -121,69 +127,66 @@ pub fn issue<P: Platform>(ctx: &BtfTracePointContext) {
 
 /// `block_rq_requeue`.
 #[inline(always)]
-pub fn requeue<P: Platform>(ctx: &BtfTracePointContext) {
+pub fn requeue<P: Platform, const COPY: u32>(ctx: &BtfTracePointContext) {
     let request = Request::submitted(ctx);
     if of_interest(&request).is_none() {
         return;
     }
     if let Some(entry) = platform::entry::<P>(request.address()) {
         // SAFETY: a pointer into a map value; nobody else works on this address.
-        unsafe { (*entry.io()).marks |= mark::REQUEUED };
+        let io = unsafe { &mut *entry.io() };
+        if io.marks & mark::REQUEUED == 0 {
+            io.marks |= mark::REQUEUED;
+            copies::rescued::<COPY>(Hook::RqRequeue);
+        }
     }
 }
 
 /// `block_rq_complete`.
 #[inline(always)]
-pub fn complete<P: Platform>(ctx: &BtfTracePointContext) {
+pub fn complete<P: Platform, const COPY: u32>(ctx: &BtfTracePointContext) {
     let request = Request::completed(ctx);
     let Some((disk, cmd_flags)) = of_interest(&request) else {
         return;
     };
-    let end_ns = emit::now_ns();
+    let moment = Moment::<COPY>::begin();
     let status = status(ctx.arg::<i32>(1));
     let nr_bytes: u32 = ctx.arg(2);
     if let Some(entry) = platform::entry::<P>(request.address()) {
         // SAFETY: a pointer into a map value; nobody else works on this address.
-        let io = unsafe { &mut *entry.io() };
-        if io.done_bytes != DATA_DONE && status == 0 {
-            let done_bytes = io.done_bytes.saturating_add(nr_bytes);
-            if done_bytes < io.bytes {
-                io.done_bytes = done_bytes;
-                return;
-            }
-            if io.marks & mark::CLOSED_BY_FLUSH != 0 {
-                io.done_bytes = DATA_DONE;
+        let io = unsafe { &*entry.io() };
+        if status == 0 {
+            // The size of a request is what remains of it: `blk_update_request` (block/blk-mq.c)
+            // takes off what completes after it called the tracepoint.
+            let is_part = nr_bytes < request.bytes();
+            let awaits_flush = nr_bytes != 0 && io.marks & mark::CLOSED_BY_FLUSH != 0;
+            if is_part || awaits_flush {
                 return;
             }
         }
-        emit::completed::<P>(io, end_ns, status);
+        emit::completed::<P>(io, moment.ns(), status);
         entry.free();
+        copies::rescued::<COPY>(Hook::RqComplete);
         return;
     }
     let bio_opf = request.bio_opf();
     if nr_bytes == 0 && bio_opf & flag::PREFLUSH != 0 {
-        if completes::<P>(request.bio_address(), end_ns, status) {
+        if let Some(entry) = platform::entry::<P>(request.bio_address()) {
+            // SAFETY: as above.
+            emit::completed::<P>(unsafe { &*entry.io() }, moment.ns(), status);
+            entry.free();
+            copies::rescued::<COPY>(Hook::RqComplete);
             return;
         }
     } else if nr_bytes < request.bytes() || bio_opf & !cmd_flags & DURABLE != 0 {
         // A part of a request that started before tracing; its last part is counted.
         return;
     }
-    if let Some(counters) = Counters::here(disk) {
+    if COPY == 0
+        && let Some(counters) = Counters::here(disk)
+    {
         counters.without_start();
     }
-}
-
-/// Completes the I/O of an address, if it is in flight.
-#[inline(always)]
-fn completes<P: Platform>(address: Address<'_>, end_ns: u64, status: u32) -> bool {
-    let Some(entry) = platform::entry::<P>(address) else {
-        return false;
-    };
-    // SAFETY: a pointer into a map value; nobody else works on this address.
-    emit::completed::<P>(unsafe { &*entry.io() }, end_ns, status);
-    entry.free();
-    true
 }
 
 /// Filter and operation: what every hook needs first.

@@ -10,6 +10,7 @@ pub struct Current;
 
 impl Platform for Current {
     const LOGS: bool = true;
+    const HAS_COPIES: bool = true;
     type Occupied = slots::Occupied;
     type Vacant = slots::Vacant;
 

@@ -29,6 +29,7 @@ const NO_WAKEUP: u64 = 1;
 
 impl Platform for Legacy {
     const LOGS: bool = false;
+    const HAS_COPIES: bool = false;
     type Occupied = Occupied;
     type Vacant = Vacant;
 

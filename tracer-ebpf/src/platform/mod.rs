@@ -20,6 +20,8 @@ pub trait Platform {
     /// Whether its kernels take the programs with logging in them; those before 5.12 are spared
     /// what they need not verify.
     const LOGS: bool;
+    /// Whether its kernels may need copies of the hooks.
+    const HAS_COPIES: bool;
     /// An entry of the table of I/Os in flight.
     type Occupied: Occupied;
     /// Room for one.

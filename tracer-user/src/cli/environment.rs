@@ -3,6 +3,8 @@
 
 use std::{ffi::OsString, fs::File, io::IsTerminal};
 
+use crate::tracer::Copies;
+
 /// Facts about this process's surroundings.
 #[derive(Clone, Debug, Default)]
 #[allow(
@@ -22,6 +24,8 @@ pub struct Environment {
     pub no_color: bool,
     /// `ZVOLTRACE_KERNEL_LOG` is set and not empty.
     pub kernel_log: bool,
+    /// `ZVOLTRACE_HOOK_COPIES`, a list such as `1,2`: copies of each hook to attach, for tests.
+    pub copies: Option<Copies>,
     /// `TERM` is `dumb` or not set.
     pub dumb_terminal: bool,
     /// The terminal has the palette of 256 colours, by `TERM` or `COLORTERM`.
@@ -58,6 +62,8 @@ impl Environment {
         Self {
             no_color: set("NO_COLOR").is_some(),
             kernel_log: set("ZVOLTRACE_KERNEL_LOG").is_some(),
+            copies: set("ZVOLTRACE_HOOK_COPIES")
+                .and_then(|list| Copies::parse(&list.to_string_lossy())),
             dumb_terminal: set("TERM").is_none_or(|term| term == "dumb"),
             colors_256: set("COLORTERM").is_some()
                 || set("TERM").is_some_and(|term| term.to_string_lossy().contains("256color")),

@@ -21,6 +21,7 @@ pub(super) fn live_plan(trace: &TracePlan, duration: Option<Duration>, announce:
         duration,
         ring_bytes: trace.ring_bytes,
         kernel_log: trace.kernel_log,
+        copies: trace.copies,
         ask_zpool: false,
         announce,
     }

@@ -1,5 +1,7 @@
 //! BTF of the running kernel, and the tracepoints in it.
 
+use tracer_common::names::COPIES;
+
 use super::Check;
 use crate::{
     btf::{self, BtfError},
@@ -42,12 +44,27 @@ pub(super) fn checks(roots: &Roots) -> Vec<Check> {
         });
     }
     match btf::layout(&types) {
-        Ok(layout) => checks.push(Check::ok("hooks", hooks(&layout))),
+        Ok(layout) => {
+            checks.push(Check::ok("hooks", hooks(&layout)));
+            checks.push(Check::ok("copies of hooks", copies(&layout)));
+        }
         // Named above.
         Err(_) if lacks_one => {}
         Err(error) => checks.push(Check::missing("hooks", error.to_string(), REPORT)),
     }
     checks
+}
+
+/// How many programs a hook is made of, and why.
+fn copies(layout: &btf::Layout) -> String {
+    if layout.preempts_hooks {
+        format!(
+            "{COPIES} of each: this kernel skips a hook while a preempted task is in it, and a \
+             copy then does the work"
+        )
+    } else {
+        "none: this kernel lets no task be preempted in a hook".to_owned()
+    }
 }
 
 /// Which of the two kinds of hooks this kernel most likely takes; which it does is found by

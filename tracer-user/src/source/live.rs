@@ -20,13 +20,15 @@ use crate::{
     input::{Device, End, Input, Overhead, Start},
     kstat::PoolSampler,
     report::model::SourceKind,
-    tracer::{Config, Tracer, TracerError},
+    tracer::{Config, Copies, Tracer, TracerError},
     zpool::{Asked, ZpoolError},
 };
 
 /// The clock of every live input.
 pub(crate) use crate::tracer::monotonic_ns as now_ns;
 
+/// How long records that a preempted task has yet to write are waited for at the end.
+const UNFINISHED_FOR: Duration = Duration::from_millis(200);
 /// Time between two looks into the ring, which does not wake its reader: at 16 MiB it holds
 /// some 260,000 events.
 const DRAIN_EVERY: Duration = Duration::from_millis(10);
@@ -57,6 +59,8 @@ pub struct Plan {
     pub ring_bytes: u32,
     /// Print what the hooks log of their rare paths.
     pub kernel_log: bool,
+    /// Copies of each hook to attach; `None` for what this kernel needs.
+    pub copies: Option<Copies>,
     /// Ask zpool for the layout of the pools.
     pub ask_zpool: bool,
     /// Say on standard error when everything is attached.
@@ -124,6 +128,7 @@ impl Live {
             disks: NonZeroU32::new(rows).unwrap_or(NonZeroU32::MIN),
             sys: roots.sys.clone(),
             kernel_log: plan.kernel_log,
+            copies: plan.copies,
         })?;
         let now = Instant::now();
         let mut live = Self {
@@ -296,6 +301,11 @@ impl Live {
         let run_time_ns = self.tracer.run_time_ns();
         self.tracer.detach();
         while self.drain(Instant::now()) {}
+        let patience = Instant::now() + UNFINISHED_FOR;
+        while self.tracer.unfinished() > 0 && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+            while self.drain(Instant::now()) {}
+        }
         self.sample();
         // Without a time that was asked for, being stopped is how it ends.
         let early = self.stop.reason().filter(|_| self.ends.is_some());

@@ -12,7 +12,7 @@ use tracer_common::{
 };
 
 use super::{
-    Config, InflightTable, Ring, TracerError,
+    Config, Copies, InflightTable, Ring, TracerError,
     log::{self, KernelLog},
     mapped::{MapValue, MappedArray},
     programs::{Programs, chain, parse_btf},
@@ -24,13 +24,13 @@ use crate::btf::{self, Layout};
 static OBJECT: &[u8] =
     aya::include_bytes_aligned!(concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/zvoltrace.bpf.o"));
 
-/// Which of each pair of programs is used; the index into [`names::program`].
+/// Which programs of each hook are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Platform {
     /// Kernels from 5.12 on: tables and rings of our own, which need atomic operations.
-    Current = 0,
+    Current(Copies),
     /// Older kernels: a BPF hash map and a BPF ring buffer.
-    Legacy = 1,
+    Legacy,
 }
 
 const _: () = assert!(
@@ -61,7 +61,13 @@ pub(super) fn load(config: &Config) -> Result<Loaded, TracerError> {
     let layout = btf::layout(&btf::open(&path)?)?;
     let kernel_btf = Arc::new(parse_btf(&path)?);
     raise_memlock_limit();
-    match load_with(config, &layout, &kernel_btf, Platform::Current) {
+    let needed = if layout.preempts_hooks {
+        Copies::ALL
+    } else {
+        Copies::FIRST
+    };
+    let current = Platform::Current(config.copies.unwrap_or(needed));
+    match load_with(config, &layout, &kernel_btf, current) {
         // What refuses the others as well is what stands in the way: a kernel before 5.12
         // always refuses the first, and its reason would hide the one that matters.
         Err(TracerError::Refused { .. }) => {
@@ -89,6 +95,10 @@ fn load_with(
     } else {
         &LOG_NOTHING
     };
+    let last_copy = match platform {
+        Platform::Current(copies) => copies.last(),
+        Platform::Legacy => 0,
+    };
     let mut loader = EbpfLoader::new();
     loader.btf(Some(kernel_btf));
     for (name, value) in &layout.offsets {
@@ -99,11 +109,17 @@ fn load_with(
     }
     loader
         .override_global(names::DISK_SLOTS, &disks, true)
+        .override_global(names::LAST_COPY, &last_copy, true)
         .override_global(names::LOG_LEVEL, log_level, true)
         .override_global(names::RING_SHIFT, &ring_shift, true)
         .map_max_entries(names::MAP_COUNTERS, counters_len);
+    let rescued_len = if last_copy == 0 { 1 } else { ring_cpus };
+    loader.map_max_entries(names::MAP_RESCUED, rescued_len);
+    if last_copy == 0 {
+        loader.map_max_entries(names::MAP_CALLS, 1);
+    }
     match platform {
-        Platform::Current => loader
+        Platform::Current(_) => loader
             .map_max_entries(names::MAP_RECORDS, records_len)
             .map_max_entries(names::MAP_RING_HEADS, ring_cpus)
             .map_max_entries(names::MAP_INFLIGHT_HASH, 1)
@@ -117,7 +133,7 @@ fn load_with(
     let filter = mapped(&ebpf, names::MAP_FILTER, FILTER_BUCKETS)?;
     let counters = mapped(&ebpf, names::MAP_COUNTERS, counters_len)?;
     let (table, ring) = match platform {
-        Platform::Current => (
+        Platform::Current(_) => (
             InflightTable::Slots {
                 keys: mapped(&ebpf, names::MAP_INFLIGHT_KEYS, INFLIGHT_BUCKETS)?,
                 entries: mapped(&ebpf, names::MAP_INFLIGHT, INFLIGHT_SLOTS)?,
@@ -140,7 +156,8 @@ fn load_with(
         ),
     };
     let log = config.kernel_log.then(|| log::open(&mut ebpf)).flatten();
-    let mut programs = Programs::new(ebpf, path, Arc::clone(kernel_btf), platform);
+    let rescued = mapped(&ebpf, names::MAP_RESCUED, rescued_len)?;
+    let mut programs = Programs::new(ebpf, path, Arc::clone(kernel_btf), platform, rescued);
     programs.try_load()?;
     Ok(Loaded {
         programs,
@@ -228,6 +245,8 @@ fn raise_memlock_limit() {
 
 #[cfg(test)]
 mod tests {
+    use tracer_common::names::Hook;
+
     use super::*;
 
     #[test]
@@ -240,16 +259,10 @@ mod tests {
 
     #[test]
     fn the_object_has_every_map_and_program_by_its_name() {
-        use tracer_common::names::program;
         let text = String::from_utf8_lossy(OBJECT);
-        let pairs = [
-            program::BIO_QUEUE,
-            program::BIO_COMPLETE,
-            program::RQ_INSERT,
-            program::RQ_ISSUE,
-            program::RQ_REQUEUE,
-            program::RQ_COMPLETE,
-        ];
+        let programs = Hook::ALL
+            .into_iter()
+            .flat_map(|hook| hook.programs().into_iter().chain([hook.legacy_program()]));
         let maps = [
             names::MAP_FILTER,
             names::MAP_INFLIGHT_KEYS,
@@ -259,8 +272,10 @@ mod tests {
             names::MAP_RECORDS,
             names::MAP_RING_HEADS,
             names::MAP_SHARED_RING,
+            names::MAP_CALLS,
+            names::MAP_RESCUED,
         ];
-        for name in pairs.iter().flatten().chain(&maps) {
+        for name in programs.chain(maps) {
             assert!(text.contains(&format!("\0{name}\0")), "{name}");
         }
     }

@@ -10,6 +10,7 @@ use std::{
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use tracer_common::{
     DiskCounters, FILTER_WAYS, FilterSlot, INFLIGHT_WAYS, Inflight, IoRecord, RingHead,
+    names::HOOKS,
 };
 
 /// A type that may be read from memory that the kernel writes meanwhile.
@@ -29,6 +30,8 @@ unsafe impl MapValue for IoRecord {}
 unsafe impl MapValue for RingHead {}
 // SAFETY: as above.
 unsafe impl MapValue for [u64; INFLIGHT_WAYS as usize] {}
+// SAFETY: as above.
+unsafe impl MapValue for [u64; HOOKS] {}
 // SAFETY: as above.
 unsafe impl MapValue for [FilterSlot; FILTER_WAYS as usize] {}
 

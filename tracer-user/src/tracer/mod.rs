@@ -5,6 +5,7 @@
 //! never blocks: every read is of memory that is mapped already, but for the start and for the
 //! hash table of old kernels.
 
+mod copies;
 mod decode;
 mod error;
 mod load;
@@ -16,6 +17,7 @@ mod slots;
 mod stats;
 mod status;
 
+pub use copies::Copies;
 pub use error::TracerError;
 
 use std::{num::NonZeroU32, path::PathBuf};
@@ -52,6 +54,8 @@ pub struct Config {
     pub sys: PathBuf,
     /// Print what the hooks log of their rare paths (a full table) on standard error.
     pub kernel_log: bool,
+    /// Copies of each hook to attach; `None` for what this kernel needs.
+    pub copies: Option<Copies>,
 }
 
 /// A loaded tracer. Dropping it detaches everything: the kernel keeps nothing, also when the
@@ -188,6 +192,16 @@ impl Tracer {
         more
     }
 
+    /// Records that a hook has yet to write, and those behind them, when all others are taken:
+    /// a task can be preempted in a hook. After [`Self::detach`] no new ones come.
+    #[must_use]
+    pub fn unfinished(&self) -> u64 {
+        match &self.ring {
+            Ring::PerCpu(rings) => rings.unfinished(),
+            Ring::Shared(_) => 0,
+        }
+    }
+
     /// Counters and I/Os in flight, `now_ns` on `CLOCK_MONOTONIC`.
     #[must_use]
     pub fn sample(&mut self, now_ns: u64) -> Sample {
@@ -215,12 +229,13 @@ impl Tracer {
                 oldest_ns,
             }
         });
+        let never_written = if self.detached { self.unfinished() } else { 0 };
         Sample {
             at_ns: now_ns,
             devices: devices.collect(),
             lost: Lost {
                 recursion: self.programs.recursion_misses(),
-                undecodable: self.undecodable,
+                undecodable: self.undecodable + never_written,
                 queue: 0,
             },
         }

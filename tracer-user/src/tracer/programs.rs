@@ -10,31 +10,26 @@ use aya::{
     Btf, Ebpf,
     programs::{BtfTracePoint, ProgramError},
 };
-use tracer_common::names::program;
+use tracer_common::names::{HOOKS, Hook};
 
 use super::{
-    TracerError,
+    TracerError, copies,
     error::last_lines,
     load::Platform,
+    mapped::MappedArray,
     stats::{self, ProgramStats},
 };
 use crate::input::Mode;
 
-/// Tracepoint and the program for it, by platform.
-type Hook = (&'static str, [&'static str; 2]);
-
 /// Completions come first: an I/O that starts between two attachments must not stay in the
 /// table for good.
-const BIO_HOOKS: [Hook; 2] = [
-    ("block_bio_complete", program::BIO_COMPLETE),
-    ("block_bio_queue", program::BIO_QUEUE),
-];
+const BIO_HOOKS: [Hook; 2] = [Hook::BioComplete, Hook::BioQueue];
 const REQUEST_HOOKS: [Hook; 5] = [
-    ("block_rq_complete", program::RQ_COMPLETE),
-    ("block_rq_requeue", program::RQ_REQUEUE),
-    ("block_rq_issue", program::RQ_ISSUE),
-    ("block_rq_insert", program::RQ_INSERT),
-    ("block_bio_queue", program::BIO_QUEUE),
+    Hook::RqComplete,
+    Hook::RqRequeue,
+    Hook::RqIssue,
+    Hook::RqInsert,
+    Hook::BioQueue,
 ];
 
 /// Lines of a verifier log that a message shows.
@@ -46,10 +41,13 @@ pub(super) struct Programs {
     /// Parsed when a program is loaded; some 30 MiB, so it is not kept for long.
     kernel_btf: Option<Arc<Btf>>,
     platform: Platform,
+    /// Calls of each hook that a copy did the work of, by CPU.
+    rescued: MappedArray<[u64; HOOKS]>,
     attached: Vec<Attached>,
 }
 
 struct Attached {
+    hook: Hook,
     name: &'static str,
     fd: Option<OwnedFd>,
     /// As they were when the program was detached.
@@ -62,20 +60,25 @@ impl Programs {
         btf_path: PathBuf,
         kernel_btf: Arc<Btf>,
         platform: Platform,
+        rescued: MappedArray<[u64; HOOKS]>,
     ) -> Self {
         Self {
             ebpf,
             btf_path,
             kernel_btf: Some(kernel_btf),
             platform,
+            rescued,
             attached: Vec::new(),
         }
     }
 
     /// Loads one program without attaching it, to see whether this kernel takes its kind.
     pub(super) fn try_load(&mut self) -> Result<(), TracerError> {
-        let (tracepoint, names) = BIO_HOOKS[1];
-        self.load(tracepoint, names[self.platform as usize])
+        let hook = Hook::BioQueue;
+        match self.platform.programs(hook).first() {
+            Some(name) => self.load(hook, name),
+            None => Ok(()),
+        }
     }
 
     /// Attaches what a mode needs and is not attached yet.
@@ -84,28 +87,35 @@ impl Programs {
             Mode::Bio => &BIO_HOOKS,
             Mode::BlkMq => &REQUEST_HOOKS,
         };
-        for (tracepoint, names) in hooks {
-            let name = names[self.platform as usize];
-            if self.attached.iter().any(|a| a.name == name) {
-                continue;
+        for hook in hooks {
+            for name in self.platform.programs(*hook) {
+                self.attach_one(*hook, name)?;
             }
-            if !self.is_loaded(name) {
-                self.load(tracepoint, name)?;
-            }
-            let program = self.program(name)?;
-            program
-                .attach()
-                .map_err(|error| refusal(name, "attach", &error))?;
-            let fd = program
-                .fd()
-                .ok()
-                .and_then(|fd| fd.as_fd().try_clone_to_owned().ok());
-            self.attached.push(Attached {
-                name,
-                fd,
-                last: ProgramStats::default(),
-            });
         }
+        Ok(())
+    }
+
+    fn attach_one(&mut self, hook: Hook, name: &'static str) -> Result<(), TracerError> {
+        if self.attached.iter().any(|a| a.name == name) {
+            return Ok(());
+        }
+        if !self.is_loaded(name) {
+            self.load(hook, name)?;
+        }
+        let program = self.program(name)?;
+        program
+            .attach()
+            .map_err(|error| refusal(name, "attach", &error))?;
+        let fd = program
+            .fd()
+            .ok()
+            .and_then(|fd| fd.as_fd().try_clone_to_owned().ok());
+        self.attached.push(Attached {
+            hook,
+            name,
+            fd,
+            last: ProgramStats::default(),
+        });
         Ok(())
     }
 
@@ -113,18 +123,20 @@ impl Programs {
     /// a disk that comes later is then attached at once. A program that this kernel refuses is
     /// no loss yet; attaching it says why.
     pub(super) fn settle(&mut self) {
-        for (tracepoint, names) in BIO_HOOKS.iter().chain(&REQUEST_HOOKS) {
-            let name = names[self.platform as usize];
-            if !self.is_loaded(name) {
-                let _ = self.load(tracepoint, name);
+        for hook in BIO_HOOKS.iter().chain(&REQUEST_HOOKS) {
+            for name in self.platform.programs(*hook) {
+                if !self.is_loaded(name) {
+                    let _ = self.load(*hook, name);
+                }
             }
         }
         self.kernel_btf = None;
     }
 
-    /// Detaches and unloads all of them.
+    /// Detaches and unloads all of them, the last copies first: one that is called when the first
+    /// is gone would take it for skipped.
     pub(super) fn detach(&mut self) {
-        for n in 0..self.attached.len() {
+        for n in (0..self.attached.len()).rev() {
             let name = self.attached[n].name;
             if let Ok(program) = self.program(name) {
                 // Only fails for a program that is not loaded.
@@ -136,9 +148,24 @@ impl Programs {
         }
     }
 
+    /// Calls of hooks that no copy was called for, at most.
     pub(super) fn recursion_misses(&self) -> u64 {
-        let misses = self.attached.iter().map(|a| a.stats().recursion_misses);
-        misses.sum()
+        let missed = Hook::ALL.into_iter().map(|hook| {
+            let programs = self.attached.iter().filter(|a| a.hook == hook);
+            // Before the rescues are read: what is counted between the two is then rescued.
+            let misses: Vec<u64> = programs.map(|a| a.stats().recursion_misses).collect();
+            copies::missed(&misses, self.rescued(hook))
+        });
+        missed.sum()
+    }
+
+    /// What copies did instead of the first, which had to be there to be skipped.
+    fn rescued(&self, hook: Hook) -> u64 {
+        if !matches!(self.platform, Platform::Current(copies) if copies.have_first()) {
+            return 0;
+        }
+        let cpus = 0..self.rescued.len();
+        cpus.map(|cpu| self.rescued.read(cpu)[hook as usize]).sum()
     }
 
     pub(super) fn run_time_ns(&self) -> Option<u64> {
@@ -146,14 +173,14 @@ impl Programs {
         (total > 0).then_some(total)
     }
 
-    fn load(&mut self, tracepoint: &str, name: &'static str) -> Result<(), TracerError> {
+    fn load(&mut self, hook: Hook, name: &'static str) -> Result<(), TracerError> {
         // Kept while several programs are loaded in a row, else parsed for this one alone.
         let keep = self.kernel_btf.is_some();
         let kernel_btf = match self.kernel_btf.take() {
             Some(btf) => btf,
             None => Arc::new(parse_btf(&self.btf_path)?),
         };
-        let loaded = self.program(name)?.load(tracepoint, &kernel_btf);
+        let loaded = self.program(name)?.load(hook.tracepoint(), &kernel_btf);
         if keep {
             self.kernel_btf = Some(kernel_btf);
         }
@@ -173,6 +200,16 @@ impl Programs {
         };
         let program = self.ebpf.program_mut(name).ok_or_else(missing)?;
         program.try_into().map_err(|_| missing())
+    }
+}
+
+impl Platform {
+    /// The programs of a hook, in the order in which they are attached.
+    fn programs(self, hook: Hook) -> Vec<&'static str> {
+        match self {
+            Self::Current(copies) => copies.of(hook.programs()).collect(),
+            Self::Legacy => vec![hook.legacy_program()],
+        }
     }
 }
 

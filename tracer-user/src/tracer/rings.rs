@@ -35,7 +35,7 @@ struct Front {
 /// `ring_bytes`; never less than a few.
 pub(super) fn shift(ring_bytes: u32, cpus: u32) -> u32 {
     let each = ring_bytes as usize / size_of::<IoRecord>() / cpus.max(1) as usize;
-    let least = RING_MARGIN.ilog2() + 2;
+    let least = RING_MARGIN.ilog2() + 1;
     each.checked_ilog2().unwrap_or(0).max(least)
 }
 
@@ -87,6 +87,16 @@ impl Rings {
             self.tell(cpu);
         }
         !fronts.is_empty()
+    }
+
+    /// Records whose places are claimed and that are not taken: once all that is whole is taken,
+    /// those that a hook has yet to write, and those behind them.
+    pub(super) fn unfinished(&self) -> u64 {
+        let claimed = (0..self.heads.len()).map(|cpu| self.heads.read(cpu).produced);
+        let pairs = claimed.zip(&self.consumed);
+        pairs
+            .map(|(claimed, taken)| claimed.saturating_sub(*taken))
+            .sum()
     }
 
     /// The oldest record of a CPU, when it is whole and old enough.
@@ -160,7 +170,7 @@ impl Eq for Front {}
 mod tests {
     use super::*;
 
-    const SHIFT: u32 = 4;
+    const SHIFT: u32 = 6;
 
     /// What the hooks do, in memory that this process has both sides of.
     struct Kernel {
@@ -233,7 +243,7 @@ mod tests {
         let room = (1 << SHIFT) - RING_MARGIN;
         let mut end_ns = 0;
         // Past 256 rounds, after which the mark comes again.
-        for _ in 0..400 {
+        for _ in 0..600 {
             let mut written = Vec::new();
             while let Some(at) = kernel.claim(&rings, 0) {
                 end_ns += 1;

@@ -11,6 +11,7 @@ use crate::{
     },
     device::DEFAULT_PATTERN,
     progress::ProgressKind,
+    tracer::Copies,
 };
 
 /// Which disks are traced, and how.
@@ -24,6 +25,8 @@ pub struct TracePlan {
     pub ring_bytes: u32,
     /// Print what the hooks log of their rare paths.
     pub kernel_log: bool,
+    /// Copies of each hook to attach; `None` for what this kernel needs.
+    pub copies: Option<Copies>,
     /// Arguments as given, for the report.
     pub args: Vec<String>,
 }
@@ -42,6 +45,7 @@ impl TracePlan {
             block_size_bytes: args.block_size,
             ring_bytes: args.ring_size,
             kernel_log: env.kernel_log,
+            copies: env.copies,
             args: env.args.clone(),
         }
     }
