@@ -2,7 +2,7 @@
 
 use tracer_common::names::COPIES;
 
-/// A choice among the programs of each hook (see [`tracer_common::names::program`]).
+/// A choice among the programs of each hook (see [`Hook`](tracer_common::names::Hook)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies(u8);
 
