@@ -2,7 +2,7 @@
 
 use tracer_common::names::COPIES;
 
-/// A choice among the programs of each hook (see [`Hook`](tracer_common::names::Hook)).
+/// A choice among the programs of each hook, by their place in `Hook::programs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies(u8);
 
