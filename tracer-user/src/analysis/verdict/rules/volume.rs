@@ -16,7 +16,7 @@ fn counted_by_zfs(facts: &Facts<'_>) -> u64 {
         .insight
         .objset
         .as_ref()
-        .map_or(0, |objset| objset.reads + objset.writes)
+        .map_or(0, |objset| objset.reads.saturating_add(objset.writes))
 }
 
 /// Condition: no I/O was seen, though the dataset's `objset` kstat moved; or the ZFS version is
