@@ -37,6 +37,7 @@ fn start() -> Input {
     Input::Start(Start {
         host: Host {
             zfs_txg_timeout_s: Some(5),
+            zfs_dirty_sync_bytes: Some((4 << 30) / 5),
             ..Host::default()
         },
         args: Vec::new(),

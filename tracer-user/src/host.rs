@@ -4,6 +4,8 @@
 //! analysis, which knows what I/O there was. Distributions carry fixes under an old version;
 //! what is known of that stands here too, the rest is said as "unless your distribution...".
 
+use std::path::Path;
+
 use crate::{
     device::{
         Roots,
@@ -21,9 +23,18 @@ pub fn read(roots: &Roots) -> Host {
         hostname: read_word(&roots.proc.join("sys/kernel/hostname")).unwrap_or_default(),
         zfs_version: read_word(&module.join("version")),
         zfs_txg_timeout_s: read_number(&module.join("parameters/zfs_txg_timeout")),
+        zfs_dirty_sync_bytes: dirty_sync_bytes(&module.join("parameters")),
         defects_patched: is_patched(&kernel),
         kernel,
     }
+}
+
+/// The limit of `dsl_pool_need_dirty_sync` (OpenZFS 0.8 to 2.4, `dsl_pool.c`).
+#[allow(clippy::cast_possible_truncation, reason = "a percentage of 64 bits")]
+fn dirty_sync_bytes(parameters: &Path) -> Option<u64> {
+    let most: u64 = read_number(&parameters.join("zfs_dirty_data_max"))?;
+    let percent: u64 = read_number(&parameters.join("zfs_dirty_data_sync_percent"))?;
+    Some((u128::from(most) * u128::from(percent) / 100) as u64).filter(|bytes| *bytes > 0)
 }
 
 /// What I/O a defect bears on.
@@ -200,6 +211,14 @@ mod tests {
         if let Some(zfs) = zfs {
             fake.write("sys/module/zfs/version", &format!("{zfs}\n"));
             fake.write("sys/module/zfs/parameters/zfs_txg_timeout", "5\n");
+            fake.write(
+                "sys/module/zfs/parameters/zfs_dirty_data_max",
+                "4294967296\n",
+            );
+            fake.write(
+                "sys/module/zfs/parameters/zfs_dirty_data_sync_percent",
+                "20\n",
+            );
         }
         read(&fake.roots())
     }
@@ -218,6 +237,7 @@ mod tests {
         assert_eq!(with.kernel, "6.8.12-8-pve");
         assert_eq!(with.zfs_version.as_deref(), Some("2.2.7-pve2"));
         assert_eq!(with.zfs_txg_timeout_s, Some(5));
+        assert_eq!(with.zfs_dirty_sync_bytes, Some(858_993_459));
         assert!(!with.defects_patched);
         let without = host("6.12.1", None);
         assert_eq!(

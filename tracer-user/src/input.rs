@@ -65,6 +65,10 @@ pub struct Host {
     pub zfs_version: Option<String>,
     /// `zfs_txg_timeout` in seconds; `None` without ZFS.
     pub zfs_txg_timeout_s: Option<u64>,
+    /// Dirty bytes beyond which ZFS ends a transaction group before its time:
+    /// `zfs_dirty_data_max` x `zfs_dirty_data_sync_percent`; `None` without ZFS.
+    #[serde(default)]
+    pub zfs_dirty_sync_bytes: Option<u64>,
     /// Whether the running kernel is known to patch the defects of its ZFS version (Proxmox).
     #[serde(default)]
     pub defects_patched: bool,

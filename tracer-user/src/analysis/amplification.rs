@@ -108,11 +108,11 @@ impl Amplifier {
         let closed = self.groups.closed();
         let granule_shift = self.groups.granule_shift();
         let level = shift.checked_sub(granule_shift)? as usize;
-        let blocks = closed.blocks.get(level).copied()?;
-        let metadata = indirect_bytes(&closed.blocks, granule_shift, shift, size_bytes);
+        let blocks = closed.blocks.get(level)?;
+        let metadata = indirect_bytes(blocks, shift, size_bytes);
         Some(At {
             worst_case: factor(self.spread.blocks(shift) << shift, self.spread.bytes()),
-            coalesced: factor(blocks << shift, closed.bytes),
+            coalesced: factor(blocks[0] << shift, closed.bytes),
             metadata: factor(metadata, closed.bytes),
             partial_write_share: factor(self.spread.partial(shift), self.spread.ios()),
         })

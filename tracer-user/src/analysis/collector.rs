@@ -14,6 +14,7 @@ use super::{
     space::PoolLayout,
     txg::TxgClock,
     verdict::RuleTrace,
+    window::Ends,
 };
 use crate::{
     event::{DeviceId, Event},
@@ -250,7 +251,10 @@ impl Collector {
             .unwrap_or(DEFAULT_TXG_TIMEOUT_S);
         Bounds {
             windows_from_ns: self.started_ns(),
-            window_ns: timeout_s.max(1).saturating_mul(NS_PER_S),
+            ends: Ends {
+                timeout_ns: timeout_s.max(1).saturating_mul(NS_PER_S),
+                dirty_bytes: host.and_then(|host| host.zfs_dirty_sync_bytes),
+            },
             max_runs: self.budget.runs,
         }
     }

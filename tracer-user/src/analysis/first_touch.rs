@@ -5,7 +5,7 @@
 //! are kept in order of arrival and sorted stably when the group ends, so that the first of
 //! each block stays first.
 
-use super::dirty::Room;
+use super::window::Room;
 
 /// Touches before the first compaction.
 const FIRST_COMPACTION: usize = 1024;

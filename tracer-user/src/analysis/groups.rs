@@ -1,17 +1,17 @@
 //! The writes of one device, told apart by transaction group.
 //!
-//! Owns which group a write belongs to and what each group costs: distinct blocks of every
-//! size, and blocks whose first write in the group covers them only in part. Bounds of the
-//! groups come from the pool's `txgs` kstat; since a sample tells them up to a second late,
-//! writes wait until their group is certain. Without the kstat, groups are windows of
-//! `zfs_txg_timeout`, and the report says so.
+//! Owns which group a write belongs to, the sums over the groups for every block size, and
+//! blocks whose first write in the group covers them only in part. Bounds of the groups come
+//! from the pool's `txgs` kstat; since a sample tells them up to a second late, writes wait
+//! until their group is certain. Without the kstat, groups are windows of `zfs_txg_timeout`,
+//! and the report says so. Groups that other block sizes would have are [`super::window`]'s.
 
 use std::collections::VecDeque;
 
 use super::{
-    dirty::{BlockCounts, Dirty, LEVELS, Room},
     first_touch::FirstTouches,
-    txg::TxgClock,
+    txg::{Group, TxgClock},
+    window::{Ends, Room, Tree, Window},
 };
 use crate::report::model::TxgSource;
 
@@ -19,14 +19,16 @@ use crate::report::model::TxgSource;
 const WAIT_FOR_KSTAT_NS: u64 = 3_000_000_000;
 /// As many writes may wait as this part of the runs: a waiting write takes 24 B, a run 8 B.
 const WAITING_PART: usize = 3;
+/// Block sizes that are reckoned, each twice the one before: all from 512 B to 16M.
+const SIZES: usize = 16;
 
 /// How long a group lasts when nothing is known, and how much may be remembered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Start of the first assumed window, capture clock, ns.
     pub(super) windows_from_ns: u64,
-    /// Length of an assumed window, ns; never 0.
-    pub(super) window_ns: u64,
+    /// What ends a group; its timeout is the length of an assumed window.
+    pub(super) ends: Ends,
     /// Most runs of dirty granules, and most waiting writes, of one device.
     pub(super) max_runs: usize,
 }
@@ -46,11 +48,12 @@ struct Write {
     bytes: u32,
 }
 
-/// What the groups that ended cost.
-#[derive(Clone, Debug)]
+/// What the groups cost whose window has ended.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Closed {
-    /// Distinct blocks, summed over the groups, by level above the granule.
-    pub(super) blocks: BlockCounts,
+    /// Distinct blocks and the indirect ones above, summed over the groups, by level above the
+    /// granule.
+    pub(super) blocks: [Tree; SIZES],
     /// Bytes written.
     pub(super) bytes: u64,
     /// Groups with writes.
@@ -72,10 +75,12 @@ pub(super) struct WriteGroups {
     source: Source,
     any_assumed: bool,
     waiting: VecDeque<Write>,
-    open_key: u64,
-    dirty: Dirty,
+    open_group: Group,
+    window: Window,
     first_touches: FirstTouches,
     open_bytes: u64,
+    /// Of the window's groups that ended.
+    ended: Closed,
     closed: Closed,
 }
 
@@ -91,17 +96,12 @@ impl WriteGroups {
             },
             any_assumed: !in_pool,
             waiting: VecDeque::new(),
-            open_key: 0,
-            dirty: Dirty::default(),
+            open_group: Group::default(),
+            window: Window::default(),
             first_touches: FirstTouches::default(),
             open_bytes: 0,
-            closed: Closed {
-                blocks: [0; LEVELS],
-                bytes: 0,
-                groups: 0,
-                first_touched_in_part: 0,
-                cut: 0,
-            },
+            ended: Closed::default(),
+            closed: Closed::default(),
         }
     }
 
@@ -127,13 +127,13 @@ impl WriteGroups {
         } else if is_full {
             // No sample for long: the oldest join the group that is open as far as is known.
             if let Some(oldest) = self.waiting.pop_front() {
-                self.assign(oldest, self.open_key, bounds);
+                self.assign(oldest, self.open_group, bounds);
             }
         }
     }
 
     fn assume(&mut self, bounds: &Bounds) {
-        self.close_open();
+        self.end_all(bounds);
         self.source = Source::Assumed;
         self.any_assumed = true;
         while let Some(write) = self.waiting.pop_front() {
@@ -143,8 +143,13 @@ impl WriteGroups {
     }
 
     fn assign_to_window(&mut self, write: Write, bounds: &Bounds) {
-        let window = write.at_ns.saturating_sub(bounds.windows_from_ns) / bounds.window_ns;
-        self.assign(write, window, bounds);
+        let length_ns = bounds.ends.timeout_ns;
+        let number = write.at_ns.saturating_sub(bounds.windows_from_ns) / length_ns;
+        let group = Group {
+            number,
+            duration_ns: Some(length_ns),
+        };
+        self.assign(write, group, bounds);
     }
 
     /// Assigns the waiting writes whose group the pool's kstat has told.
@@ -153,10 +158,11 @@ impl WriteGroups {
             return;
         }
         if self.source == Source::Assumed {
-            self.close_open();
-            self.open_key = 0;
+            self.end_all(bounds);
+            self.open_group = Group::default();
         }
         self.source = Source::Kstat;
+        self.open_group = clock.renewed(self.open_group);
         while let Some(write) = self.waiting.front().copied() {
             if write.at_ns > clock.known_until_ns() {
                 break;
@@ -172,6 +178,7 @@ impl WriteGroups {
         match clock {
             Some(clock) if self.source != Source::Assumed => {
                 self.source = Source::Kstat;
+                self.open_group = clock.renewed(self.open_group);
                 while let Some(write) = self.waiting.pop_front() {
                     self.assign(write, clock.group_at(write.at_ns), bounds);
                 }
@@ -181,18 +188,21 @@ impl WriteGroups {
             }
             _ => {
                 while let Some(write) = self.waiting.pop_front() {
-                    self.assign(write, self.open_key, bounds);
+                    self.assign(write, self.open_group, bounds);
                 }
             }
         }
-        self.close_open();
+        self.end_all(bounds);
     }
 
     /// Groups come in order; a write that arrives late joins the open one.
-    fn assign(&mut self, write: Write, key: u64, bounds: &Bounds) {
-        if key > self.open_key {
-            self.close_open();
-            self.open_key = key;
+    fn assign(&mut self, write: Write, group: Group, bounds: &Bounds) {
+        if group.number > self.open_group.number {
+            self.end_group(bounds);
+        }
+        if group.number >= self.open_group.number {
+            // Its end may have become known.
+            self.open_group = group;
         }
         self.open_bytes += u64::from(write.bytes);
         let last_byte = write.offset_bytes.saturating_add(u64::from(write.bytes)) - 1;
@@ -203,44 +213,87 @@ impl WriteGroups {
             }
             None => Room::Left,
         };
-        let dirty_room = self.dirty.insert(
+        let mut room = self.window.insert(
             write.offset_bytes >> self.granule_shift,
             last_byte >> self.granule_shift,
+            &bounds.ends,
             bounds.max_runs,
         );
-        if touches_room == Room::None || dirty_room == Room::None {
-            self.close_open();
+        if room == Room::None {
+            self.close_window(bounds);
+            room = self.window.squeeze(bounds.max_runs);
+        }
+        if touches_room == Room::None || room == Room::None {
+            self.end_all(bounds);
             self.closed.cut += 1;
         }
     }
 
-    fn close_open(&mut self) {
-        if self.dirty.is_empty() {
+    fn end_group(&mut self, bounds: &Bounds) {
+        if self.window.is_open_empty() {
             return;
         }
-        let counts = self.dirty.take_counts();
-        for (sum, count) in self.closed.blocks.iter_mut().zip(counts) {
-            *sum += count;
+        // Assumed groups know nothing of what ended them.
+        let seen = self.block_level().filter(|_| self.source == Source::Kstat);
+        let goes_on = self.window.end_group(
+            self.open_group.duration_ns,
+            seen,
+            self.granule_shift,
+            &bounds.ends,
+        );
+        self.ended.bytes += std::mem::take(&mut self.open_bytes);
+        self.ended.groups += 1;
+        self.ended.first_touched_in_part += self.first_touches.take_count();
+        if !goes_on {
+            self.close_window(bounds);
         }
-        self.closed.bytes += self.open_bytes;
-        self.closed.groups += 1;
-        self.closed.first_touched_in_part += self.first_touches.take_count();
-        self.open_bytes = 0;
+    }
+
+    /// Reckons the groups that ended on every block size.
+    fn close_window(&mut self, bounds: &Bounds) {
+        let Some(ladder) = self.window.close() else {
+            return;
+        };
+        let present = self.block_level();
+        for (level, sum) in self.closed.blocks.iter_mut().enumerate() {
+            let tree = if self.source == Source::Kstat && present == Some(level) {
+                ladder.seen(level)
+            } else {
+                ladder.reckoned(level, present, self.granule_shift, &bounds.ends)
+            };
+            for (sum, blocks) in sum.iter_mut().zip(tree) {
+                *sum += blocks;
+            }
+        }
+        let ended = std::mem::take(&mut self.ended);
+        self.closed.bytes += ended.bytes;
+        self.closed.groups += ended.groups;
+        self.closed.first_touched_in_part += ended.first_touched_in_part;
+    }
+
+    fn end_all(&mut self, bounds: &Bounds) {
+        self.end_group(bounds);
+        self.close_window(bounds);
+    }
+
+    /// The present block size as a level above the granule.
+    fn block_level(&self) -> Option<usize> {
+        Some(self.block_shift?.checked_sub(self.granule_shift)? as usize)
     }
 
     /// Gives back memory beyond a new bound; a set beyond it is closed by the next write.
     pub(super) fn shrink(&mut self, max_runs: usize) {
-        self.dirty.shrink(max_runs);
+        self.window.shrink(max_runs);
         self.first_touches.shrink(max_runs);
         self.waiting.shrink_to(max_runs / WAITING_PART);
     }
 
-    /// Whether writes are in no group that has ended.
+    /// Whether writes are in no window that has ended.
     pub(super) fn has_open(&self) -> bool {
-        !self.dirty.is_empty() || !self.waiting.is_empty()
+        !self.window.is_empty() || !self.waiting.is_empty()
     }
 
-    /// What the groups cost that have ended.
+    /// What the groups cost whose window has ended.
     pub(super) fn closed(&self) -> &Closed {
         &self.closed
     }

@@ -8,10 +8,10 @@
 //! Not modelled, since it does not depend on the block size: space maps, the object set, the
 //! pool's own metadata; about 100 KiB a group on an idle pool.
 
-use super::dirty::{BlockCounts, LEVELS};
+use super::window::{TREE_LEVELS, Tree};
 
 /// log2 of the pointers in an indirect block.
-const POINTERS_SHIFT: u32 = 10;
+pub(super) const POINTERS_SHIFT: u32 = 10;
 /// What a pointer of 128 B takes after LZ4: checksum, offset and birth do not compress, unused
 /// copies and padding do. Measured: 43 to 47 B (kernel 6.12, ZFS 2.3.2, random 4K writes on
 /// zvols of 8K and 16K).
@@ -21,32 +21,22 @@ const COPIES: u64 = 2;
 /// Smallest allocation, ashift 12.
 const SECTOR_BYTES: u64 = 4096;
 /// Size before compression; more is never stored.
-const INDIRECT_BYTES: u64 = 128 << 10;
+pub(super) const INDIRECT_BYTES: u64 = 128 << 10;
 /// Pointers in the dnode itself: a tree of so few blocks has no indirect ones.
 const DNODE_POINTERS: u64 = 3;
 
-/// Bytes of indirect blocks that groups with these distinct blocks wrote.
+/// Bytes of indirect blocks that groups wrote which changed these blocks.
 ///
-/// `granule_shift` is the shift that level 0 of `blocks` stands for, `block_shift` that of the
-/// block size (not smaller), `size_bytes` the disk's size.
-pub(super) fn indirect_bytes(
-    blocks: &BlockCounts,
-    granule_shift: u32,
-    block_shift: u32,
-    size_bytes: u64,
-) -> u64 {
+/// `block_shift` is that of the block size, `size_bytes` the disk's size.
+pub(super) fn indirect_bytes(blocks: &Tree, block_shift: u32, size_bytes: u64) -> u64 {
     let mut written = 0_u64;
     // Blocks of the level below, on the whole disk.
     let mut below = size_bytes.div_ceil(1 << block_shift);
-    let mut shift = block_shift;
+    let mut level = 0;
     while below > DNODE_POINTERS {
-        shift += POINTERS_SHIFT;
-        let level = (shift - granule_shift) as usize;
+        level += 1;
         // Beyond the counted levels everything is one block.
-        let touched = blocks
-            .get(level.min(LEVELS - 1))
-            .copied()
-            .unwrap_or_default();
+        let touched = blocks[level.min(TREE_LEVELS - 1)];
         let pointers = below.min(1 << POINTERS_SHIFT);
         let stored = (pointers * POINTER_BYTES)
             .next_multiple_of(SECTOR_BYTES)
@@ -59,45 +49,44 @@ pub(super) fn indirect_bytes(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::analysis::dirty::Dirty;
+    use std::collections::HashSet;
 
-    fn counts(granules: impl Iterator<Item = u64>) -> BlockCounts {
-        let mut dirty = Dirty::default();
-        for granule in granules {
-            dirty.insert(granule, granule, 1 << 20);
-        }
-        dirty.take_counts()
+    use super::*;
+
+    /// Granules of 4K, and all bytes of indirect blocks above them.
+    fn written(granules: impl Iterator<Item = u64>, block_shift: u32, size_bytes: u64) -> u64 {
+        let granules: Vec<u64> = granules.collect();
+        let tree = std::array::from_fn(|above| {
+            let shift = block_shift as usize - 12 + above * POINTERS_SHIFT as usize;
+            let blocks: HashSet<u64> = granules.iter().map(|granule| granule >> shift).collect();
+            blocks.len() as u64
+        });
+        indirect_bytes(&tree, block_shift, size_bytes)
     }
 
     #[test]
     fn each_touched_level_1_block_is_written_twice_and_the_one_above_too() {
         // 16 level-1 blocks of 8K data blocks cover 128M; one level-2 block holds 32 pointers.
-        let spread = counts((0..16).map(|i| i * 2_048));
-        let written = indirect_bytes(&spread, 12, 13, 256 << 20);
-        assert_eq!(written, 16 * 2 * 49_152 + 2 * 4_096);
+        let spread = written((0..16).map(|i| i * 2_048), 13, 256 << 20);
+        assert_eq!(spread, 16 * 2 * 49_152 + 2 * 4_096);
         // The same places in one level-1 block.
-        let dense = counts((0..16).map(|i| i * 2));
-        assert_eq!(
-            indirect_bytes(&dense, 12, 13, 256 << 20),
-            2 * 49_152 + 2 * 4_096
-        );
+        let dense = written((0..16).map(|i| i * 2), 13, 256 << 20);
+        assert_eq!(dense, 2 * 49_152 + 2 * 4_096);
     }
 
     #[test]
     fn larger_blocks_have_fewer_indirect_ones_and_a_tiny_disk_has_none() {
-        let spread = counts((0..1_000).map(|i| i * 4_096));
+        let spread = (0..1_000).map(|i| i * 4_096);
         let by_shift: Vec<u64> = (12..=17)
-            .map(|shift| indirect_bytes(&spread, 12, shift, 16 << 30))
+            .map(|shift| written(spread.clone(), shift, 16 << 30))
             .collect();
         assert!(by_shift.is_sorted_by(|a, b| a >= b), "{by_shift:?}");
-        assert_eq!(indirect_bytes(&spread, 12, 20, 3 << 20), 0);
+        assert_eq!(written(spread, 20, 3 << 20), 0);
     }
 
     #[test]
     fn the_largest_disk_ends_in_one_top_block() {
-        let one = counts(std::iter::once(1 << 40));
-        let written = indirect_bytes(&one, 9, 9, 1 << 60);
+        let written = indirect_bytes(&[1; TREE_LEVELS], 9, 1 << 60);
         assert!(written < 7 * COPIES * INDIRECT_BYTES && written > 0);
     }
 }

@@ -18,12 +18,14 @@ mod indirect;
 mod insight;
 mod op;
 mod pattern;
+mod pieces;
 mod pool;
 mod spread;
 mod streams;
 mod totals;
 mod touched;
 mod txg;
+mod window;
 
 pub mod latency;
 pub mod sizes;

@@ -21,6 +21,7 @@ pub(crate) fn start(requested_s: u64) -> Input {
             kernel: "6.8.12-9-pve".into(),
             zfs_version: Some("2.2.7-pve2".into()),
             zfs_txg_timeout_s: Some(5),
+            zfs_dirty_sync_bytes: None,
             defects_patched: true,
         },
         args: vec!["capture".into()],

@@ -12,6 +12,15 @@ use crate::input::PoolSample;
 /// Groups that are remembered. A sample shows the last 100; writes wait seconds, not minutes.
 const MAX_GROUPS: usize = 512;
 
+/// A transaction group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Group {
+    /// Its number; 0 for what came before the first that is known.
+    pub(super) number: u64,
+    /// How long it was open, ns; `None` until the next one is known.
+    pub(super) duration_ns: Option<u64>,
+}
+
 /// Bounds of a pool's transaction groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TxgClock {
@@ -48,17 +57,29 @@ impl TxgClock {
         self.known_until_ns
     }
 
-    /// Number of the group that was open at a moment; 0 before the first that is known.
-    pub(super) fn group_at(&self, at_ns: u64) -> u64 {
+    /// The group that was open at a moment.
+    pub(super) fn group_at(&self, at_ns: u64) -> Group {
         let after = self
             .births
             .partition_point(|(birth_ns, _)| *birth_ns <= at_ns);
-        match after
+        after
             .checked_sub(1)
-            .and_then(|index| self.births.get(index))
-        {
-            Some((_, txg)) => *txg,
-            None => 0,
+            .map_or_else(Group::default, |at| self.group(at))
+    }
+
+    /// A group as far as it is known by now.
+    pub(super) fn renewed(&self, group: Group) -> Group {
+        self.births
+            .binary_search_by_key(&group.number, |(_, number)| *number)
+            .map_or(group, |at| self.group(at))
+    }
+
+    fn group(&self, at: usize) -> Group {
+        let (birth_ns, number) = self.births[at];
+        let next = self.births.get(at + 1);
+        Group {
+            number,
+            duration_ns: next.map(|(next_ns, _)| next_ns - birth_ns),
         }
     }
 }
@@ -90,7 +111,13 @@ mod tests {
         clock.feed(&sample(25, &[(10, 7), (20, 8)]));
         clock.feed(&sample(35, &[(20, 8), (30, 9)]));
         let groups = [9, 10, 19, 20, 29, 30, 1_000].map(|at| clock.group_at(at));
-        assert_eq!(groups, [0, 7, 7, 8, 8, 9, 9]);
+        assert_eq!(groups.map(|group| group.number), [0, 7, 7, 8, 8, 9, 9]);
+        let durations = [0, 1, 3, 5].map(|at: usize| groups[at].duration_ns);
+        assert_eq!(durations, [None, Some(10), Some(10), None]);
+        let mut earlier = TxgClock::default();
+        earlier.feed(&sample(25, &[(10, 7), (20, 8)]));
+        assert_eq!(clock.renewed(earlier.group_at(24)), groups[3]);
+        assert_eq!(clock.renewed(Group::default()), Group::default());
         assert_eq!(clock.known_until_ns(), 35);
     }
 
@@ -104,6 +131,6 @@ mod tests {
             ));
         }
         assert_eq!(clock.births.len(), MAX_GROUPS);
-        assert_eq!(clock.group_at(u64::MAX), 9_999);
+        assert_eq!(clock.group_at(u64::MAX).number, 9_999);
     }
 }

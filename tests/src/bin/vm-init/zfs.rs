@@ -13,6 +13,7 @@ use crate::program;
 /// The pool that most tests share, on a file in memory.
 pub(crate) const POOL: &str = "tank";
 const RAIDZ2: &str = "parity";
+const ROOMY: &str = "roomy";
 
 const BLK_MQ: &str = "/sys/module/zfs/parameters/zvol_use_blk_mq";
 
@@ -52,6 +53,17 @@ pub(crate) fn pool() -> Result<&'static str> {
         create_pool(POOL, &[], &[1 << 30])?;
     }
     Ok(POOL)
+}
+
+/// A pool with room for what ZFS sets aside: 24 times the dirty data (`spa_asize_inflation`). With
+/// less, a write finds no room and ends the open group (`dmu_tx_quota` of the kstat `dmu_tx`), which
+/// no real pool is that small for. What is freed leaves the memory again.
+pub(crate) fn roomy() -> Result<&'static str> {
+    if !kstat::folder(ROOMY).exists() {
+        create_pool(ROOMY, &[], &[8 << 30])?;
+        program::run("zpool", &["set", "autotrim=on", ROOMY])?;
+    }
+    Ok(ROOMY)
 }
 
 /// A pool of one RAIDZ2 vdev of six disks, made by whoever comes first.

@@ -229,6 +229,7 @@ prop_compose! {
                 kernel: words.1,
                 zfs_version: words.2,
                 zfs_txg_timeout_s: optional.0,
+                zfs_dirty_sync_bytes: optional.2,
                 defects_patched: started.2,
             },
             args,

@@ -3,6 +3,7 @@
 mod beside;
 mod devices;
 mod exact;
+mod field;
 mod fixtures;
 mod lifecycle;
 mod lockdown;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Test> {
         exact::TESTS,
         devices::TESTS,
         verdict::TESTS,
+        field::TESTS,
         lifecycle::TESTS,
         startup::TESTS,
         replay::TESTS,

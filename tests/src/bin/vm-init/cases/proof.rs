@@ -1,6 +1,6 @@
 //! Predicted against written bytes on real ZFS: a table made by the run. Asked for by name.
 //!
-//! Each workload runs on each block size while it is traced. What ZFS then wrote (`nwritten` of
+//! Each workload runs on each block size while it is traced, and the recordings are handed out. What ZFS then wrote (`nwritten` of
 //! the pool's transaction groups) is set against the prediction of the same capture, and against
 //! the one that a capture on another block size made for this one.
 
@@ -17,7 +17,7 @@ use crate::harness::{Differences, Outcome, Test};
 use crate::kstat;
 use crate::program;
 use crate::results;
-use crate::zfs::{Mode, Zvol, pool};
+use crate::zfs::{Mode, Zvol, roomy};
 
 /// One a workload: each is within the limit of a test.
 pub(super) const TESTS: &[Test] = &[
@@ -162,6 +162,14 @@ impl Run {
 
 fn table(index: usize) -> Result<Outcome> {
     let workload = &WORKLOADS[index];
+    for name in [
+        "zfs_txg_timeout",
+        "zfs_dirty_data_max",
+        "zfs_dirty_data_sync_percent",
+    ] {
+        let value = std::fs::read_to_string(format!("/sys/module/zfs/parameters/{name}"))?;
+        println!("  | {name} {}", value.trim());
+    }
     let mut text = format!(
         "{:17} {:>6} {:>5} {:>7} {:>7} {:>6} {:>8} {:>8} {:>6} {:>10} {:>6}\n",
         "workload",
@@ -255,22 +263,32 @@ fn order(differences: &mut Differences, name: &str, runs: &[Run]) -> Result<()> 
 }
 
 fn measure(block: &str, workload: &Workload) -> Result<Run> {
-    let zvol = Zvol::create("proof", SPAN, block, Mode::Bio)?;
+    let zvol = Zvol::create_in(roomy()?, "proof", SPAN, block, Mode::Bio)?;
     let mut device = DirectDevice::open(&zvol.path(), LONGEST)?;
     for offset in (0..SPAN).step_by(LONGEST) {
         device.write(offset, LONGEST)?;
     }
     let _quiet = Quiet::begin()?;
     sync()?;
-    let capture = Capture::start(&["--device", &zvol.disk, "--duration", "600"]);
-    let last = kstat::groups(pool()?)?
+    let recording = format!("{}-{block}.arrows", workload.name.replace(' ', "-"));
+    let recording = results::folder("amplification")?.join(recording);
+    let recording = recording.display().to_string();
+    let capture = Capture::start(&[
+        "--device",
+        &zvol.disk,
+        "--duration",
+        "600",
+        "--record",
+        &recording,
+    ]);
+    let last = kstat::groups(roomy()?)?
         .last()
         .map_or(0, |group| group.number);
     let written = run(&mut device, workload)?;
     // The report's transaction groups end with the capture; those still open sync afterwards.
     sync()?;
     let report = capture.interrupt();
-    let (nwritten, groups) = kstat::written_after(pool()?, last.saturating_sub(1))?;
+    let (nwritten, groups) = kstat::written_after(roomy()?, last.saturating_sub(1))?;
     #[allow(clippy::cast_precision_loss, reason = "a ratio of two decimals")]
     let measured = nwritten as f64 / written as f64;
     Ok(Run {
@@ -298,6 +316,6 @@ fn run(device: &mut DirectDevice, workload: &Workload) -> Result<u64> {
 
 /// Everything dirty onto disk: the first sync ends the open group, the second its successor.
 fn sync() -> Result<()> {
-    program::run("zpool", &["sync", pool()?])?;
-    program::run("zpool", &["sync", pool()?])
+    program::run("zpool", &["sync", roomy()?])?;
+    program::run("zpool", &["sync", roomy()?])
 }

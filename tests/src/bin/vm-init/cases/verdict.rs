@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -120,25 +120,9 @@ fn sequential() -> Result<Outcome> {
 fn misaligned() -> Result<Outcome> {
     const FIRST: u32 = 63;
     let zvol = Zvol::create("partitioned", BYTES, "8K", Mode::Bio)?;
-    let disk = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(zvol.path())?;
-    disk.write_all_at(&partition_table(FIRST, 64 << 10), 0)?;
-    disk.sync_data()?;
-    drop(disk);
-    program::run("udevadm", &["settle"])?;
-    let path = zvol.path();
-    program::run("blockdev", &["--rereadpt", &path.display().to_string()])?;
-    let partition = format!("{}p1", zvol.disk);
-    wait_until("the partition", Duration::from_secs(30), || {
-        zvol.sysfs().join(&partition).exists() && Path::new("/dev").join(&partition).exists()
-    })?;
+    let partition = partition(&zvol, FIRST)?;
     let plan = Plan::random_writes(5, 1000, 8 * KIB, 32 << 20);
-    let device = device(
-        &zvol,
-        |_| Ok(plan.run(&Path::new("/dev").join(&partition))?),
-    )?;
+    let device = device(&zvol, |_| Ok(plan.run(&partition)?))?;
     let mut differences = Differences::default();
     verdict(&mut differences, &device, "misaligned");
     differences.equal(
@@ -153,6 +137,23 @@ fn misaligned() -> Result<Outcome> {
     );
     differences.none()?;
     Ok(Outcome::Ok)
+}
+
+/// Makes one partition of 32 MiB on a zvol; its device node.
+pub(super) fn partition(zvol: &Zvol, first_sector: u32) -> Result<PathBuf> {
+    let path = zvol.path();
+    let disk = OpenOptions::new().read(true).write(true).open(&path)?;
+    disk.write_all_at(&partition_table(first_sector, 64 << 10), 0)?;
+    disk.sync_data()?;
+    drop(disk);
+    program::run("udevadm", &["settle"])?;
+    program::run("blockdev", &["--rereadpt", &path.display().to_string()])?;
+    let name = format!("{}p1", zvol.disk);
+    let node = Path::new("/dev").join(&name);
+    wait_until("the partition", Duration::from_secs(30), || {
+        zvol.sysfs().join(&name).exists() && node.exists()
+    })?;
+    Ok(node)
 }
 
 /// A master boot record with one Linux partition (type 0x83).
