@@ -153,7 +153,7 @@ fn what_one_block_size_tells_of_another_is_what_zfs_would_do_there() {
         let written: u64 = events.iter().map(|event| u64::from(event.bytes)).sum();
         for present in [8 << 10, 64 << 10, 128 << 10] {
             let seen = groups(&events, present, LIMIT_BYTES);
-            let report = traced(&events, present, &seen.births_ns, Some(2 * LIMIT_BYTES));
+            let report = traced(&events, present, &seen.births_ns, Some(LIMIT_BYTES));
             for size in SIZES {
                 let expected = groups(&events, size, LIMIT_BYTES);
                 let candidates = report.candidates.as_deref().unwrap();
